@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal
 
 from tacit.arithmetic import Number, to_rational
@@ -82,33 +83,47 @@ class TrainingPlan:
         bands: int = 1,
     ) -> TrainingPlan:
         """Return the plan with about the least noise: its epsilon is at most the one asked for, and within 0.2%."""
-        from tacit.accounting import epsilon_delta
-
         if not (epsilon > 0 and 0 < delta < 1):
             raise ParameterError(
                 "epsilon", "epsilon must be above 0 and delta between 0 and 1", fix="epsilon=3.0, delta=1e-6"
             )
 
-        def plan(multiplier: Fraction) -> TrainingPlan:
-            return cls(sampling, rate, steps, steps_per_epoch, multiplier, bands=bands)
+        return cls(
+            *(sampling, rate, steps, steps_per_epoch),
+            _least_multiplier(epsilon, delta, sampling, rate, steps, steps_per_epoch, bands),
+            bands=bands,
+        )
 
-        def cost(multiplier: Fraction, by: str) -> float:
-            return epsilon_delta.epsilon(plan(multiplier).loss(steps), delta, by=by)
 
-        goal = float(epsilon)
-        low, high = _LEAST, _LEAST
-        while cost(high, "renyi") > goal:
-            low, high = high, high * 2
-            if high > _MOST:
-                raise ParameterError(
-                    "epsilon", "is too small for so many steps", fix="fewer epochs, or a larger epsilon"
-                )
-        if high == _LEAST:
-            return plan(high)
-        while high > low * Fraction(101, 100):  # Renyi's epsilon is an upper bound: this one holds
-            middle = _short(math.sqrt(low * high))
-            low, high = (low, middle) if cost(middle, "renyi") <= goal else (middle, high)
-        return plan(_refine(lambda multiplier: cost(multiplier, "pld"), high, goal))
+@lru_cache(maxsize=64)  # a search of seconds, whose result depends on these alone
+def _least_multiplier(
+    epsilon: Fraction,
+    delta: Fraction,
+    sampling: Sampling,
+    rate: Fraction,
+    steps: int,
+    steps_per_epoch: int,
+    bands: int,
+) -> Fraction:
+    """About the least multiplier that holds, by bisection on its Renyi bound and a few exact computations."""
+    from tacit.accounting import epsilon_delta
+
+    def cost(multiplier: Fraction, by: str) -> float:
+        plan = TrainingPlan(sampling, rate, steps, steps_per_epoch, multiplier, bands=bands)
+        return epsilon_delta.epsilon(plan.loss(steps), delta, by=by)
+
+    goal = float(epsilon)
+    low, high = _LEAST, _LEAST
+    while cost(high, "renyi") > goal:
+        low, high = high, high * 2
+        if high > _MOST:
+            raise ParameterError("epsilon", "is too small for so many steps", fix="fewer epochs, or a larger epsilon")
+    if high == _LEAST:
+        return high
+    while high > low * Fraction(101, 100):  # Renyi's epsilon is an upper bound: this one holds
+        middle = _short(math.sqrt(low * high))
+        low, high = (low, middle) if cost(middle, "renyi") <= goal else (middle, high)
+    return _refine(lambda multiplier: cost(multiplier, "pld"), high, goal)
 
 
 def _refine(cost: Any, start: Fraction, goal: float) -> Fraction:

@@ -99,7 +99,9 @@ class _Perceptron(OneShotEstimator):
             return GridGaussian.of(multiplier, Fraction(1), coordinates).stray
 
         rate = dyadic_rate(Fraction(batch, facts.rows))
-        room = facts.delta - steps * stray(Fraction(1, 16))
+        room = facts.delta * (1 - Fraction(1, 10**9))
+        if steps * stray(Fraction(1, 16)) > facts.delta - room:  # at its largest where sigma is a power of two
+            raise ParameterError("delta", "is too small for the grid of the noise", fix="choose a larger delta")
         found = TrainingPlan.calibrate(facts.epsilon, room, sampling, rate, steps, per_epoch)
         training = replace(found, stray=stray(found.multiplier))
         return ReleasePlan(facts, TrainedRelease(training, widths, batch))
@@ -198,7 +200,7 @@ class MLPClassifier(ClassifierMixin, _Perceptron):
     >>> from functools import partial
     >>> from tacit.sampling.bits import ReplayBits
     >>> x = np.random.default_rng(0).uniform(-1, 1, (1000, 2))
-    >>> model = MLPClassifier(epsilon=8, classes=[0, 1], bounds=(-1, 1), rows=1000, hidden_layer_sizes=(16,), epochs=10)
+    >>> model = MLPClassifier(epsilon=8, classes=[0, 1], bounds=(-1, 1), rows=1000, hidden_layer_sizes=(8,), epochs=3)
     >>> model = model.set_params(bits=partial(ReplayBits, b"doc")).fit(x, (x[:, 0] > 0).astype(int))
     >>> model.predict([[-0.8, 0.0], [0.8, 0.0]]).tolist()
     [0, 1]
@@ -332,13 +334,10 @@ class MLPRegressor(RegressorMixin, _Perceptron):
 
     Examples
     --------
-    >>> from functools import partial
-    >>> from tacit.sampling.bits import ReplayBits
-    >>> x = np.random.default_rng(0).uniform(-1, 1, (1000, 1))
-    >>> model = MLPRegressor(epsilon=8, bounds=(-1, 1), target_bounds=(0, 1), rows=1000, hidden_layer_sizes=(16,))
-    >>> model = model.set_params(bits=partial(ReplayBits, b"doc"), epochs=10).fit(x, x[:, 0] ** 2)
-    >>> bool(model.predict([[0.0]])[0] < model.predict([[1.0]])[0])
-    True
+    >>> model = MLPRegressor(epsilon=8, bounds=(-1, 1), target_bounds=(0, 1), rows=1000)
+    >>> plan = model.plan(features=3)
+    >>> plan.release.training.steps, plan.guarantee.epsilon
+    (400, Fraction(8, 1))
     """
 
     def __init__(

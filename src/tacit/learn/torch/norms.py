@@ -112,7 +112,7 @@ def square_columns(gradients: Tensor) -> Tensor:
 def use_kernel(scaled: Tensor, other: Tensor) -> bool:
     """Return whether the fused kernel computes both Gram matrices: on a GPU, for 16-bit numbers of common widths."""
     widths = max(scaled.shape[-1], other.shape[-1]) <= 8192
-    return scaled.is_cuda and scaled.dtype in {torch.bfloat16, torch.float16} and widths and has_triton()
+    return scaled.is_cuda and scaled.dtype in (torch.bfloat16, torch.float16) and widths and has_triton()
 
 
 @torch.compiler.assume_constant_result

@@ -66,7 +66,9 @@ class UnitTable:
             return [unit]
         mine = self.order[self.starts[unit] : self.starts[unit + 1]]
         if len(mine) > self.rows_per_unit:
-            mine = mine[np.argsort(bits.words(len(mine)), kind="stable")[: self.rows_per_unit]]
+            from tacit.sampling.uniform import draw_order
+
+            mine = mine[draw_order(len(mine), bits)[: self.rows_per_unit]]
         return [int(each) for each in mine]
 
 
@@ -94,11 +96,6 @@ def poisson_batches(rate: Fraction, table: UnitTable, bits: Bits, steps: int) ->
         else:
             drawn = np.flatnonzero(bernoulli.draw_array_dyadic(rate, table.count, bits))
             yield [int(unit) for unit in drawn]
-
-
-def shuffled_order(table: UnitTable, bits: Bits) -> Order:
-    """Return the units in a random order: that of 64-bit words, in which ties keep their places."""
-    return np.argsort(bits.words(table.count), kind="stable").astype(np.int64)
 
 
 def shuffled_batches(size: int, order: Order, steps: int) -> Iterator[list[int]]:

@@ -31,6 +31,7 @@ from tacit.learn.torch.private import Private
 from tacit.privacy.loss import Loss
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import Bits
+from tacit.sampling.uniform import draw_below
 
 _SHARE = 20  # a batch is about one part in so many of the rows
 
@@ -109,7 +110,7 @@ class _Perceptron(OneShotEstimator):
     def _learn(self, plan: ReleasePlan[TrainedRelease], features: Array, target: Any, bits: Bits) -> None:
         release, facts = plan.release, plan.facts
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(int(bits.words(1)[0]) >> 1)
+            torch.manual_seed(draw_below(2**63, bits))
             pairs = [nn.Linear(before, after) for before, after in pairwise(release.widths)]
         network = nn.Sequential(*(layer for pair in pairs for layer in (pair, nn.Tanh())))[:-1]
         data = TensorDataset(torch.from_numpy(scale_rows(facts, features)).float(), torch.from_numpy(target))
@@ -199,7 +200,7 @@ class MLPClassifier(ClassifierMixin, _Perceptron):
     --------
     >>> from functools import partial
     >>> from tacit.sampling.bits import ReplayBits
-    >>> x = np.random.default_rng(0).uniform(-1, 1, (1000, 2))
+    >>> x = np.stack(np.meshgrid(np.linspace(-1, 1, 40), np.linspace(-1, 1, 25)), -1).reshape(-1, 2)
     >>> model = MLPClassifier(epsilon=8, classes=[0, 1], bounds=(-1, 1), rows=1000, hidden_layer_sizes=(8,), epochs=3)
     >>> model = model.set_params(bits=partial(ReplayBits, b"doc")).fit(x, (x[:, 0] > 0).astype(int))
     >>> model.predict([[-0.8, 0.0], [0.8, 0.0]]).tolist()

@@ -7,13 +7,13 @@ statistical, not cryptographic: `IDEALIZATIONS` says so, and a guarantee repeats
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from tacit.learn.torch.norms import has_triton
+from tacit.sampling.seed import draw_system_seed
 
 IDEALIZATIONS = (
     "the generator of the device (Philox or Mersenne Twister), seeded by the operating system, is random",
@@ -29,8 +29,8 @@ class DeviceNoise:
 
     def __init__(self, device: torch.device) -> None:
         self.generator = torch.Generator(device)
-        self.generator.manual_seed(_system_word())
-        self._state = torch.tensor([_system_word(), 0], device=device)
+        self.generator.manual_seed(draw_system_seed())
+        self._state = torch.tensor([draw_system_seed(), 0], device=device)
 
     def add(self, sums: Sequence[Tensor], deviation: Tensor | float) -> None:
         """Add independent noise of this deviation to each number, in place."""
@@ -43,11 +43,6 @@ class DeviceNoise:
         for each in sums:
             noise = torch.randn(each.shape, generator=self.generator, device=each.device, dtype=each.dtype)
             each.addcmul_(noise, scale.to(each.dtype))
-
-
-def _system_word() -> int:
-    """64 bits of the operating system."""
-    return int.from_bytes(os.urandom(8), "little", signed=True)
 
 
 def _is_plain(tensor: Tensor) -> bool:

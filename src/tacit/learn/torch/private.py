@@ -33,7 +33,6 @@ from tacit.learn.torch.batches import (
     default_units_per_pass,
     poisson_batches,
     shuffled_batches,
-    shuffled_order,
     split_into_passes,
 )
 from tacit.learn.torch.book import Book, LayerCall, booked_parameters
@@ -296,7 +295,9 @@ class Private:
         else:
             begins = left == self.plan.steps_per_epoch
             if self._order is None or (begins and self._bands == 1):  # an epoch that was left goes on in its order
-                self._order = shuffled_order(self._table, bits)
+                from tacit.sampling.uniform import draw_order
+
+                self._order = draw_order(self._table.count, bits)
             batches = shuffled_batches(self.expected_batch, self._order, left)
         for batch in batches:
             yield from split_into_passes(batch, self.units_per_pass, self._table, bits)

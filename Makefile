@@ -25,7 +25,7 @@ verify: $(VENV)/.dev  ## the same tests at full counts
 coverage: $(VENV)/.dev  ## all tests, and which lines and branches they reach: htmlcov/index.html
 	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered --cov-report=html
 
-torch: $(VENV)/.torch  ## PyTorch for the CPU: without it the tests of tacit.learn.torch are left out
+torch: $(VENV)/.torch  ## PyTorch: without it the tests of tacit.learn.torch are left out
 
 hooks: $(VENV)/.dev  ## let git run the checks before each commit
 	$(BIN)/pre-commit install
@@ -74,8 +74,7 @@ $(VENV)/.dev: $(VENV)/bin/python pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	@touch $@ $(VENV)/.installed
 
-# A build for the CPU has a version of its own on Linux: the plain one there brings gigabytes for GPUs.
-$(VENV)/.torch: $(VENV)/.dev
+$(VENV)/.torch: $(VENV)/.dev requirements/torch.txt
 	@echo "Setting up PyTorch in $(VENV) (once, about a minute)..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --extra-index-url https://download.pytorch.org/whl/cpu "torch==2.13.0$(if $(filter Linux,$(shell uname -s)),+cpu)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/torch.txt
 	@touch $@

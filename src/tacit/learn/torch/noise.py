@@ -31,6 +31,7 @@ class DeviceNoise:
         self.generator = torch.Generator(device)
         self.generator.manual_seed(draw_system_seed())
         self._state = torch.tensor([draw_system_seed(), 0], device=device)
+        self._prepared: tuple[tuple[int, ...], Tensor] | None = None
 
     def add(self, sums: Sequence[Tensor], deviation: Tensor | float) -> None:
         """Add independent noise of this deviation to each number, in place."""
@@ -38,12 +39,25 @@ class DeviceNoise:
         if self._state.is_cuda and has_triton() and all(_is_plain(each) for each in sums):
             from tacit.learn.torch.noise_kernel import add_noise
 
-            add_noise(sums, scale, self._state)
+            prepared = self._prepared if self._prepared is not None and self._prepared[0] == _places(sums) else None
+            add_noise(sums, scale, self._state, None if prepared is None else prepared[1])
             return
         for each in sums:
             noise = torch.randn(each.shape, generator=self.generator, device=each.device, dtype=each.dtype)
             each.addcmul_(noise, scale.to(each.dtype))
 
+    def prepare(self, sums: Sequence[Tensor]) -> None:
+        """Make ready to add noise to tensors that stay where they are, by one kernel for all of them."""
+        if self._state.is_cuda and has_triton() and all(_is_plain(each) for each in sums):
+            from tacit.learn.torch.noise_kernel import blocks
+
+            self._prepared = _places(sums), blocks(sums)
+
+
+def _places(sums: Sequence[Tensor]) -> tuple[int, ...]:
+    """Where tensors lie, and how large they are."""
+    return tuple(number for each in sums for number in (each.data_ptr(), each.numel()))
+
 
 def _is_plain(tensor: Tensor) -> bool:
-    return tensor.is_contiguous() and tensor.dtype == torch.float32
+    return tensor.is_contiguous() and tensor.dtype == torch.float32 and tensor.data_ptr() % 16 == 0

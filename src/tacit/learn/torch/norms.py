@@ -90,7 +90,8 @@ def _single_token(scaled: Tensor, other: Tensor) -> Tensor:
     """The columns where G = g a^T, whose norm is |g| |a|."""
     first, second = scaled.float().square().sum(1), other.float().square().sum(1)
     square = _or_infinite(first * second, (first > LARGEST) | (second > LARGEST))
-    return torch.stack((square, torch.zeros_like(square), unit_roundoff(scaled.dtype) ** 2 * square), 1)
+    error = torch.zeros_like(square) if scaled.dtype == torch.float32 else _early_error(scaled.dtype, 2) * square
+    return torch.stack((square, error, unit_roundoff(scaled.dtype) ** 2 * square), 1)
 
 
 def _or_infinite(square: Tensor, far: Tensor) -> Tensor:
@@ -106,7 +107,17 @@ def gram(x: Tensor) -> Tensor:
 def square_columns(gradients: Tensor) -> Tensor:
     """Return the columns of per-example gradients [units, ...] that are materialized: their squared norms."""
     square = gradients.float().square().flatten(1).sum(1)
-    return torch.nn.functional.pad(square[:, None], (0, COLUMNS - 1))
+    zeros = torch.zeros_like(square)  # stacked: compilers have filled padding beside a sum with the sum
+    error = zeros if gradients.dtype == torch.float32 else _early_error(gradients.dtype, 1) * square
+    return torch.stack((square, error, zeros), 1)
+
+
+def _early_error(dtype: torch.dtype, operands: int) -> float:
+    """Return by what share a square of numbers may grow when they are rounded to 16 bits after it was taken.
+
+    A compiler that fuses a layer with its norm may square numbers before it rounds them to what the book has.
+    """
+    return (1 + unit_roundoff(dtype)) ** (2 * operands) - 1
 
 
 def use_kernel(scaled: Tensor, other: Tensor) -> bool:

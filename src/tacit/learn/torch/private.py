@@ -163,7 +163,8 @@ class Private:
         _check_choices(clipping, sampling, noise, self._bands)
         self.epochs = to_integer("epochs", epochs, least=1)
         self.model, self.optimizer, self._data = model, optimizer, loader
-        self._check, self._bits_given = check, bits
+        self._checks, self._bits_given = check, bits
+        self._check = check  # whether the first pass is still to be checked
         self.parameters = _trainable(model, optimizer)
         self.device = self.parameters[0].device
         if noise == "exact" and self.device.type != "cpu":
@@ -208,7 +209,7 @@ class Private:
         self._pass: Pass | None = None
         self._sums: dict[int, Tensor] | None = None
         self._below = torch.zeros((), device=self.device)
-        self._clipper: Callable[..., Any] | None = None
+        self._compiled: tuple[Callable[..., Any], Callable[..., Any]] | None = None
         self._iteration: object = None
         self.steps_ = 0
         self.loader = PrivateLoader(self)
@@ -351,7 +352,7 @@ class Private:
             if buffer._version != version:
                 raise ParameterError(name, "is a buffer that a pass changed, without noise", fix="leave the layer out")
         if self._check and not self._book.replay:
-            check_pass(losses, self._book)
+            self._check_pass(lambda: losses, compiled=False)
             self._check = False
         probe, written = self._backward(losses, given.mask.to(losses.device))
         with torch.no_grad():
@@ -402,20 +403,36 @@ class Private:
             from tacit.learn.torch.exact import integer_sums
 
             return integer_sums(calls, written, counted, self.parameters, self._stability, self.clip)
-        sums, norms = self._run_clipper(probe, written, counted)
-        if not bool(torch.isfinite(norms).all()):
-            sums, norms = self._run_clipper(probe, written, counted, clean=True)
+        scale, norms, finite = self._find_scales(probe, written, counted)
+        sums = self._sum_scaled(written, scale, clean=not bool(finite))
         self._count_below(norms, counted)
         return {id(p): each for p, each in zip(booked_parameters(calls), sums, strict=True)}
 
-    def _run_clipper(
-        self, probe: Tensor | None, written: list[Tensor], counted: Tensor, *, clean: bool = False
-    ) -> tuple[list[Tensor], Tensor]:
-        """Clipped sums over the expected size of a batch, and norms; `clean` where a norm is not finite."""
-        run = clip_and_sum if self._clipper is None or clean else self._clipper
+    def _find_scales(
+        self, probe: Tensor | None, written: list[Tensor], counted: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The factor of each unit over the expected size of a batch, norms, and whether all of these are finite."""
         calls = self._book.calls
         indices = [call.indices for call in calls]
-        return run(*(calls, probe, written, indices, counted, self._clip, self._stability, self.expected_batch, clean))
+        run = self._compiled[0] if self._compiled else unit_scales
+        return run(*(calls, probe, written, indices, counted, self._clip, self._stability, self.expected_batch))
+
+    def _sum_scaled(self, written: list[Tensor], scale: Tensor, *, clean: bool = False) -> list[Tensor]:
+        """The clipped sums in the order of `booked_parameters`; `clean` where a norm is not finite."""
+        calls = self._book.calls
+        run = self._compiled[1] if self._compiled and not clean else scaled_sums
+        return run(calls, written, [call.indices for call in calls], scale, clean)
+
+    def _check_pass(self, losses: Callable[[], Tensor], *, compiled: bool) -> None:
+        """Compare a pass, and the sums that a step applies, with gradients of single units."""
+
+        def sums(probe: Tensor | None, written: list[Tensor], counted: Tensor) -> list[Tensor]:
+            return self._sum_scaled(written, self._find_scales(probe, written, counted)[0])
+
+        def scales(columns: Tensor, counted: Tensor) -> Tensor:
+            return factors(columns, counted, self._clip, self._stability)[0] / self.expected_batch
+
+        check_pass(losses, self._book, sums, scales, compiled=compiled)
 
     def _count_below(self, norms: Tensor, counted: Tensor) -> None:
         if self._clipping == "adaptive":
@@ -426,7 +443,8 @@ class Private:
         return _STABILITY if self._clipping == "automatic" else None
 
     def _unit_mask(self, mask: Tensor) -> Tensor:
-        return mask.reshape(self._book.units, -1).any(1).to(self.device)
+        each = mask if self._book.rows_per_unit == 1 else mask.reshape(self._book.units, -1).any(1)
+        return each.to(self.device)
 
     def _add(self, sums: dict[int, Any]) -> None:
         if self._sums is None:
@@ -486,29 +504,37 @@ class Private:
             The same function, to be called once for each batch before `step`.
         """
         compiled = torch.compile(losses, fullgraph=True, **options)
-        self._clipper = torch.compile(clip_and_sum, fullgraph=True, **options)
+        clippers = tuple(torch.compile(each, fullgraph=True, **options) for each in (unit_scales, scaled_sums))
 
         shapes: list[torch.Size] = []
+
+        def record(tensors: tuple[Tensor, ...]) -> None:
+            self._book.start()
+            plain = losses(*tensors)
+            if self._check:
+                self._check_pass(lambda: plain, compiled=False)
+                self._check = False
+            self._book.replay = True
+
+        def replay(tensors: tuple[Tensor, ...]) -> Tensor:
+            self._book.start()
+            found: Tensor = compiled(*tensors)
+            return found
 
         def run(*tensors: Tensor) -> Tensor:
             self._require_pass()
             book = self._book
-            if not book.replay:
-                book.start()
-                plain = losses(*tensors)
-                if self._check:
-                    check_pass(plain, book)
-                    self._check = False
-                del plain
-                book.replay = True
             if not shapes:
                 shapes.extend(tensor.shape for tensor in tensors)
+                if not book.replay:
+                    record(tensors)
+                self._compiled = clippers[0], clippers[1]
+                if self._checks:
+                    self._check_pass(lambda: replay(tensors), compiled=True)
             if [tensor.shape for tensor in tensors] != shapes:
                 fix = "give batches of one shape, or train without compile"
                 raise ParameterError("losses", "was compiled for batches of another shape", fix=fix)
-            book.start()
-            found: Tensor = compiled(*tensors)
-            return found
+            return replay(tensors)
 
         return run
 
@@ -613,7 +639,7 @@ class PrivateLoader:
             yield batch
 
 
-def clip_and_sum(
+def unit_scales(
     calls: list[LayerCall],
     probe: Tensor | None,
     written: list[Tensor],
@@ -622,13 +648,19 @@ def clip_and_sum(
     clip: Tensor,
     stability: float | None,
     denominator: int,
-    clean: bool,
-) -> tuple[list[Tensor], Tensor]:
-    """Return the clipped sums over a constant, in the order of `booked_parameters`, and the norms of the units."""
-    parts = read_parts(calls, written, indices)
-    scale, norms = factors(total_columns(calls, parts, probe), mask, clip, stability)
-    sums = clipped_sums(parts, scale / denominator, clean=clean)
-    return [sums[id(parameter)] for parameter in booked_parameters(calls)], norms
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the factors of the units over a constant, their norms, and whether all norms are finite."""
+    columns = total_columns(calls, read_parts(calls, written, indices), probe)
+    scale, norms = factors(columns, mask, clip, stability)
+    return scale / denominator, norms, torch.isfinite(norms).all()
+
+
+def scaled_sums(
+    calls: list[LayerCall], written: list[Tensor], indices: list[Tensor | None], scale: Tensor, clean: bool
+) -> list[Tensor]:
+    """Return the sums of scaled gradients in the order of `booked_parameters`."""
+    sums = clipped_sums(read_parts(calls, written, indices), scale, clean=clean)
+    return [sums[id(parameter)] for parameter in booked_parameters(calls)]
 
 
 def _trainable(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[Tensor]:

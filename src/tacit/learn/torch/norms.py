@@ -74,7 +74,8 @@ def outer_columns(a: Tensor, g: Tensor) -> Tensor:
         if use_kernel(scaled, other):
             from tacit.learn.torch.gram_kernel import gram_sums
 
-            square, path, trace, other_square = gram_sums(scaled, other).unbind(1)
+            # Contiguous here, where a compiler writes them so, and not in the kernel's wrapper, which would copy them.
+            square, path, trace, other_square = gram_sums(scaled.contiguous(), other.contiguous()).unbind(1)
         else:
             scaled_gram, other_gram = gram(scaled), gram(other)
             square = (scaled_gram * other_gram).sum((1, 2))

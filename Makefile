@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Tests start Python many times: what it compiles is kept, and so are the assertions that pytest rewrites.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo check test verify coverage hooks lint types layers format bench bench-query clean help
+.PHONY: demo check test verify coverage torch hooks lint types layers format bench bench-query clean help
 
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 13
@@ -24,6 +24,8 @@ verify: $(VENV)/.dev  ## the same tests at full counts
 
 coverage: $(VENV)/.dev  ## all tests, and which lines and branches they reach: htmlcov/index.html
 	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered --cov-report=html
+
+torch: $(VENV)/.torch  ## PyTorch: without it the tests of tacit.learn.torch are left out
 
 hooks: $(VENV)/.dev  ## let git run the checks before each commit
 	$(BIN)/pre-commit install
@@ -71,3 +73,8 @@ $(VENV)/.dev: $(VENV)/bin/python pyproject.toml
 	@echo "Setting up the tests in $(VENV) (once, about a minute)..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	@touch $@ $(VENV)/.installed
+
+$(VENV)/.torch: $(VENV)/.dev requirements/torch.txt
+	@echo "Setting up PyTorch in $(VENV) (once, about a minute)..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/torch.txt
+	@touch $@

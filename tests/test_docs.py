@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,7 @@ def test_the_first_answer_runs_on_the_clinic_that_the_page_makes(tmp_path):
         "local",
         "local-more",
         "learning",
+        *(["deep-learning"] if find_spec("torch") else []),  # `tests/learn/test_torch_missing.py` says where it is not
     ],
 )
 def test_the_python_of_the_guide_runs(page, tmp_path, started):
@@ -164,7 +166,11 @@ def test_a_refusal_that_a_page_quotes_is_what_happens(page, clinic):
         assert str(caught.value) == quoted
 
 
-@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
+# Those of PyTorch are left out where it is not installed; `tests/learn/test_torch_missing.py` says so.
+EXAMPLES = [path for path in sorted((ROOT / "examples").glob("*.py")) if find_spec("torch") or path.name[:5] != "deep_"]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_examples_run(example, tmp_path, started):
     arguments = [str(tmp_path / "out.svg")] if "sys.argv" in example.read_text(encoding="utf-8") else []
     run_script(example, arguments, tmp_path, started)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 
 import pytest
 from tests.support.docstrings import find_faults, split_entries, split_sections
@@ -13,6 +14,7 @@ PACKAGES = (
     "tacit.attacks",
     "tacit.audit",
     "tacit.learn",
+    *(["tacit.learn.torch"] if find_spec("torch") else []),  # `tests/learn/test_torch_missing.py` says where it is not
     "tacit.local",
     "tacit.mechanisms",
     "tacit.privacy",

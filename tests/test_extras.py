@@ -79,6 +79,7 @@ MISSING = {
     "frames ": ("polars", "answer.to_polars()"),
     "plot": ("matplotlib", "answer.plot('x.svg')"),
     "learn": ("sklearn", "tacit.learn.Ridge"),
+    "torch": ("torch", "import tacit.learn.torch; tacit.learn.torch.Private"),
     "ibis": ("ibis", "ada.table('t')"),
     "postgres": ("psycopg", "import tacit.engines.postgres"),
     "postgres ": ("psycopg", "import tacit.ledger.postgres"),

@@ -43,6 +43,15 @@ def draw_array_below(n: int, count: int, bits: Bits) -> npt.NDArray[np.int64]:
     return found
 
 
+def draw_order(count: int, bits: Bits) -> npt.NDArray[np.int64]:
+    """Return 0 .. count - 1 in a random order: that of 64-bit words, in which equal ones keep their places.
+
+    Two of n words are equal with a probability below n^2 2^-65: so far it is from uniform. Nothing private may rest on
+    the order.
+    """
+    return np.argsort(bits.words(count), kind="stable").astype(np.int64)
+
+
 def _check(n: int) -> None:
     if n < 1:
         raise ParameterError("n", f"there is no integer below {n}", fix="choose n of at least 1")

@@ -1,0 +1,123 @@
+"""Batches as they are drawn, in passes of one fixed size.
+
+A step sees a batch of random size: every unit is in it with the same probability, on its own. What the model sees are
+*passes* of `rows` rows, always as many: a batch that is larger takes several, a smaller one is filled up, and an empty
+one is a pass with nothing in it. Rows that only fill up are hidden by the mask. So neither shapes nor the number of
+rows that a sum is divided by say how many were drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from tacit.errors import ParameterError
+
+if TYPE_CHECKING:
+    from tacit.sampling.bits import Bits
+
+Order = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """The rows of one pass: positions in the dataset, which of them count, and whether the batch ends with it."""
+
+    positions: list[int]
+    mask: Tensor
+    is_last: bool
+
+
+@dataclass(frozen=True, eq=False)
+class UnitTable:
+    """The positions of each unit's examples; one example a unit where `starts` is None."""
+
+    count: int
+    rows_per_unit: int = 1
+    order: Order | None = None
+    starts: Order | None = None
+
+    @classmethod
+    def of(cls, examples: int, units: Sequence[Any] | None, rows_per_unit: int) -> UnitTable:
+        """Read whose each example is."""
+        if units is None:
+            return cls(examples)
+        owners = np.asarray(units)
+        if owners.shape != (examples,):
+            what = f"needs one name for each of {examples} examples, got shape {owners.shape}"
+            raise ParameterError("units", what, fix="units=[person of each example]")
+        _, inverse = np.unique(owners, return_inverse=True)
+        order = np.argsort(inverse, kind="stable")
+        starts = np.concatenate(([0], np.cumsum(np.bincount(inverse))))
+        return cls(len(starts) - 1, rows_per_unit, order.astype(np.int64), starts.astype(np.int64))
+
+    def rows_of(self, unit: int, bits: Bits) -> list[int]:
+        """Return the positions of at most `rows_per_unit` examples of a unit, drawn among its own."""
+        if self.order is None or self.starts is None:
+            return [unit]
+        mine = self.order[self.starts[unit] : self.starts[unit + 1]]
+        if len(mine) > self.rows_per_unit:
+            from tacit.sampling.uniform import draw_order
+
+            mine = mine[draw_order(len(mine), bits)[: self.rows_per_unit]]
+        return [int(each) for each in mine]
+
+
+def split_into_passes(batch: Sequence[int], units_per_pass: int, table: UnitTable, bits: Bits) -> Iterator[Pass]:
+    """Yield the passes of a batch of units; an empty batch is one pass."""
+    width = table.rows_per_unit
+    for start in range(0, max(len(batch), 1), units_per_pass):
+        mine = batch[start : start + units_per_pass]
+        positions = [0] * (units_per_pass * width)
+        mask = torch.zeros(units_per_pass * width, dtype=torch.bool)
+        for place, unit in enumerate(mine):
+            found = table.rows_of(unit, bits)
+            positions[place * width : place * width + len(found)] = found
+            mask[place * width : place * width + len(found)] = True
+        yield Pass(positions, mask, start + units_per_pass >= len(batch))
+
+
+def poisson_batches(rate: Fraction, table: UnitTable, bits: Bits, steps: int) -> Iterator[list[int]]:
+    """Yield so many batches, in each of which every unit is with probability `rate`."""
+    from tacit.sampling import bernoulli
+
+    for _ in range(steps):
+        if rate == 1:
+            yield list(range(table.count))
+        else:
+            drawn = np.flatnonzero(bernoulli.draw_array_dyadic(rate, table.count, bits))
+            yield [int(unit) for unit in drawn]
+
+
+def shuffled_batches(size: int, order: Order, steps: int) -> Iterator[list[int]]:
+    """Yield the last `steps` batches of one pass over all units in this order; every unit is in one batch."""
+    first = -(-len(order) // size) - steps
+    for step in range(first, first + steps):
+        yield [int(unit) for unit in order[step * size : (step + 1) * size]]
+
+
+def default_units_per_pass(expected: Fraction) -> int:
+    """Return a size that 98 of 100 batches fit in: two deviations above the mean, and a multiple of eight."""
+    return 8 * math.ceil((float(expected) + 2 * math.sqrt(expected)) / 8)
+
+
+class PassSampler:
+    """The positions of the passes of an epoch for a `DataLoader`, and the passes themselves in the same order."""
+
+    def __init__(self, passes: Callable[[], Iterator[Pass]]) -> None:
+        self._passes = passes
+        self.given: deque[Pass] = deque()
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for each in self._passes():
+            self.given.append(each)
+            yield each.positions

@@ -1,0 +1,204 @@
+"""From the book to the sum of clipped gradients.
+
+**Theorem (one unit).** Let G be what one unit's gradients are in exact arithmetic of the numbers in the book, c its
+factor, and R what is added for it to the sum, in exact arithmetic of the scaled numbers. Then |R| <= C. **Proof.** By
+the lemmas of `norms`, |G|^2 <= square + error, and |R - c G| <= c sqrt(scaling), with the three columns summed over the
+parameters, so |R| <= c (sqrt(square + error) + sqrt(scaling)) = c n. `factors` returns at most (1 - 2^-10) C/n, and
+2^-10 is more than the few roundings of n, of the division and of a product with 32 bits. A unit that is masked, or
+whose n is not finite, has a factor of 0, and then R = 0: its numbers are replaced by zeros, since 0 times infinity is
+no number. Under automatic clipping the factor is less still.
+
+So sums of neighbors, one of which has one unit more, are at most C apart, but for the rounding of the sum itself:
+32-bit additions in an order that the hardware chooses. This is the one step that is treated as exact, and the
+guarantee of `Private` says so; with `noise="exact"` there is no such step.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tacit.learn.torch.book import BookEntry, LayerCall
+from tacit.learn.torch.functions import patches
+from tacit.learn.torch.norms import cross_columns, outer_columns, row_columns, square_columns, to_units
+from tacit.learn.torch.products import transposed_product
+
+MARGIN = 1 - 2.0**-10
+
+
+@dataclass(frozen=True, eq=False)
+class GradientPart:
+    """An entry of a call, with what was written for it."""
+
+    entry: BookEntry
+    tensors: tuple[Tensor, ...]
+    indices: Tensor | None
+
+    @property
+    def operands(self) -> tuple[Tensor, Tensor]:
+        """The a and g of "outer", for which the gradient is sum_t g_t a_t^T."""
+        a, g = self.tensors
+        return (g, a) if self.entry.transposed else (a, g)
+
+
+def read_parts(
+    calls: Sequence[LayerCall], written: Sequence[Tensor], indices: Sequence[Tensor | None]
+) -> list[list[GradientPart]]:
+    """Return the parts of each call, from what was written to the slots of all calls in order."""
+    parts, start = [], 0
+    for call, rows in zip(calls, indices, strict=True):
+        mine = written[start : start + len(call.slots)]
+        start += len(call.slots)
+        parts.append([GradientPart(entry, tuple(mine[n] for n in entry.slots), rows) for entry in call.entries])
+    return parts
+
+
+def total_columns(calls: Sequence[LayerCall], parts: list[list[GradientPart]], probe: Tensor | None) -> Tensor:
+    """Return the columns of all parameters: the probe's, and those of parameters that several calls share."""
+    shared: defaultdict[Any, list[GradientPart]] = defaultdict(list)
+    for call, mine in zip(calls, parts, strict=True):
+        if not call.alone:
+            for part in mine:
+                shared[part.entry.key].append(part)
+    columns = [_shared_columns(group) for group in shared.values()]
+    columns += [] if probe is None else [probe]
+    return sum(columns[1:], start=columns[0])
+
+
+def _shared_columns(group: list[GradientPart]) -> Tensor:
+    """The columns of the sum of several gradients of one parameter.
+
+    Linear layers are one over more tokens, and so are embeddings; both of one matrix have a cross term. Anything else
+    is materialized.
+    """
+    outer = [part for part in group if part.entry.kind == "outer"]
+    rows = [part for part in group if part.entry.kind == "rows"]
+    if len(outer) + len(rows) < len(group):
+        return square_columns(sum(materialize(part).float() for part in group))
+    found = []
+    if outer:
+        a, g = (_join_tokens([part.operands[n] for part in outer]) for n in range(2))
+        found.append(outer_columns(a, g))
+    if rows:
+        indices = _join_tokens([part.indices for part in rows if part.indices is not None])
+        e = _join_tokens([part.tensors[0] for part in rows])
+        found.append(row_columns(indices, e))
+    if outer and rows:
+        found.append(cross_columns(a, g, indices, e))
+    return sum(found[1:], start=found[0])
+
+
+def _join_tokens(tensors: list[Tensor]) -> Tensor:
+    """The tokens of several tensors one after another, without a copy where there is one."""
+    return tensors[0] if len(tensors) == 1 else torch.cat(tensors, 1)
+
+
+def _unfold_part(part: GradientPart) -> list[tuple[Tensor, Tensor]]:
+    """The patches and gradients of a convolution, for each group."""
+    x, g = part.tensors
+    return patches(x, g, part.entry.parameter.shape, part.entry.geometry, x.shape[0])
+
+
+def materialize(part: GradientPart) -> Tensor:
+    """Return the gradients of each unit: [units, *shape]."""
+    entry = part.entry
+    if entry.kind == "gradient":
+        return part.tensors[0]
+    if entry.kind == "bias":
+        return part.tensors[0][:, 0]
+    if entry.kind == "rows":
+        assert part.indices is not None
+        units, tokens, width = part.tensors[0].shape
+        zeros = part.tensors[0].new_zeros(units, entry.parameter.shape[0], width, dtype=torch.float32)
+        return zeros.scatter_add(1, part.indices[:, :, None].expand(units, tokens, width), part.tensors[0].float())
+    if entry.kind == "outer":
+        a, g = part.operands
+        return torch.bmm(g.float().transpose(1, 2), a.float())
+    units = entry.units(part.tensors[0].shape[0])
+    pairs = [(to_units(a, units), to_units(g, units)) for a, g in _unfold_part(part)]
+    products = [torch.bmm(g.float().transpose(1, 2), a.float()) for a, g in pairs]
+    return torch.cat(products, 1).reshape(units, *entry.parameter.shape)
+
+
+def factors(columns: Tensor, mask: Tensor, clip: Tensor, stability: float | None) -> tuple[Tensor, Tensor]:
+    """Return the factor of each unit, and its norm from above; `stability` is that of automatic clipping."""
+    square, error, scaling = columns.unbind(1)
+    norms = ((square + error).clamp_min(0).sqrt() + scaling.sqrt()) * (1 + 2.0**-20)
+    norms = torch.where(torch.isnan(square), torch.nan, norms)
+    room = clip * MARGIN
+    scale = torch.clamp(room / norms, max=1.0) if stability is None else room / (norms + stability)
+    return torch.where(mask & torch.isfinite(norms), scale, 0.0), norms
+
+
+def clipped_sums(parts: list[list[GradientPart]], scale: Tensor, *, clean: bool) -> dict[int, Tensor]:
+    """Return the sum over units of scale times gradient, of each parameter by its id, in 32 bits.
+
+    With `clean`, numbers of units whose scale is 0 are replaced by zeros; it is needed where one of them is not finite.
+    """
+    sums: dict[int, Tensor] = {}
+    ordered = sorted((part for mine in parts for part in mine), key=lambda part: part.entry.kind == "rows")
+    for part in ordered:
+        entry = part.entry
+        kept = GradientPart(entry, tuple(_keep_finite(each, scale, clean) for each in part.tensors), part.indices)
+        before = sums.get(id(entry.parameter))
+        if entry.kind == "rows":
+            sums[id(entry.parameter)] = _add_rows(kept, scale, before)
+            continue
+        found = _weigh(kept, scale)
+        if entry.rows is not None:
+            whole = torch.zeros(entry.parameter.shape, device=found.device) if before is None else before
+            whole[entry.rows[0] : entry.rows[1]] += found
+            sums[id(entry.parameter)] = whole
+        else:
+            sums[id(entry.parameter)] = found if before is None else before + found
+    return sums
+
+
+def _keep_finite(tensor: Tensor, scale: Tensor, clean: bool) -> Tensor:
+    if not clean:
+        return tensor
+    return torch.where(_along(scale, tensor) > 0, tensor, torch.zeros_like(tensor))
+
+
+def _along(scale: Tensor, tensor: Tensor) -> Tensor:
+    """The scale of each unit beside a tensor of units or of rows."""
+    rows = tensor.shape[0] // scale.shape[0]
+    each = scale if rows == 1 else scale.repeat_interleave(rows)
+    return each.reshape(-1, *([1] * (tensor.dim() - 1)))
+
+
+def _weigh(part: GradientPart, scale: Tensor) -> Tensor:
+    """The sum over units of scale times gradient."""
+    entry = part.entry
+    if entry.kind == "outer":
+        found = _product(*part.operands, scale)
+    elif entry.kind == "kernel":
+        found = torch.cat([_product(a, g, scale) for a, g in _unfold_part(part)]).reshape(entry.parameter.shape)
+    else:
+        gradients = part.tensors[0][:, 0] if entry.kind == "bias" else part.tensors[0]
+        found = (gradients.float() * _along(scale, gradients)).sum(0)
+    return found
+
+
+def _product(a: Tensor, g: Tensor, scale: Tensor) -> Tensor:
+    """sum_u scale_u g_u^T a_u, in 32 bits; the narrower operand is scaled."""
+    if a.shape[-1] <= g.shape[-1]:
+        a = (a * _along(scale, a)).to(a.dtype)
+    else:
+        g = (g * _along(scale, g)).to(g.dtype)
+    return transposed_product(g.reshape(-1, g.shape[-1]), a.reshape(-1, a.shape[-1]))
+
+
+def _add_rows(part: GradientPart, scale: Tensor, before: Tensor | None) -> Tensor:
+    """The rows of an embedding, added to what a tied layer has."""
+    assert part.indices is not None
+    e = part.tensors[0]
+    scaled = (e.float() * _along(scale, e)).reshape(-1, e.shape[-1])
+    if before is None:
+        before = torch.zeros(part.entry.parameter.shape, device=e.device)
+    return before.index_add(0, part.indices.reshape(-1), scaled)

@@ -1,0 +1,411 @@
+"""Multilayer perceptrons with scikit-learn's face, trained on the CPU with exact noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.nn.functional as F
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from tacit.arithmetic import Number, to_integer, to_rational
+from tacit.errors import ParameterError
+from tacit.learn.facts import BitSource, Bounds, Missing
+from tacit.learn.labels import check_classes, encode_labels
+from tacit.learn.losses import Array
+from tacit.learn.noise import GridGaussian
+from tacit.learn.one import OneShotEstimator, ReleasePlan, scale_rows
+from tacit.learn.torch.accountant import Sampling, TrainingPlan, dyadic_rate
+from tacit.learn.torch.private import Private
+from tacit.privacy.loss import Loss
+from tacit.privacy.unit import Neighbors
+from tacit.sampling.bits import Bits
+from tacit.sampling.uniform import draw_below
+
+_SHARE = 20  # a batch is about one part in so many of the rows
+
+
+@dataclass(frozen=True)
+class TrainedRelease:
+    """The noisy sums of a planned training, over networks of these widths."""
+
+    training: TrainingPlan
+    widths: tuple[int, ...]
+    batch: int
+
+    @property
+    def privacy_loss(self) -> Loss:
+        """The privacy loss of all steps."""
+        return self.training.loss(self.training.steps)
+
+
+class _Perceptron(OneShotEstimator):
+    """What the classifier and the regressor share: planning, training and reading rows."""
+
+    _last = "network_"
+
+    def _outputs(self) -> int:
+        """How many numbers the network returns for a row."""
+        raise NotImplementedError
+
+    def _losses(self, scores: Tensor, target: Tensor) -> Tensor:
+        """The loss of each row."""
+        raise NotImplementedError
+
+    def plan(self, features: int, rows: int | None = None) -> ReleasePlan[TrainedRelease]:
+        """Plan a fit: what it would do and cost. No data is needed.
+
+        Parameters
+        ----------
+        features : int
+            How many columns the rows have.
+        rows : int, optional
+            How many rows there are, where that is public: under "replace".
+
+        Returns
+        -------
+        ReleasePlan
+            The steps and their noise, their privacy loss and guarantee.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is missing or out of range.
+        """
+        facts = self.facts(features, rows)
+        if facts.delta == 0:
+            raise ParameterError("delta", "Gaussian noise needs a delta above 0", fix="delta=1e-9, say")
+        hidden = tuple(to_integer("hidden_layer_sizes", each, least=1) for each in self.hidden_layer_sizes)
+        widths = (features, *hidden, self._outputs())
+        default = max(1, facts.rows // _SHARE)
+        wanted = default if self.batch_size is None else to_integer("batch_size", self.batch_size, least=1)
+        batch = min(wanted, facts.rows)
+        per_epoch = -(-facts.rows // batch)
+        steps = to_integer("epochs", self.epochs, least=1) * per_epoch
+        sampling: Sampling = "poisson" if facts.neighbors is Neighbors.ADD_REMOVE else "shuffled"
+        coordinates = sum((before + 1) * after for before, after in pairwise(widths))
+
+        def stray(multiplier: Fraction) -> Fraction:
+            return GridGaussian.of(multiplier, Fraction(1), coordinates).stray
+
+        rate = dyadic_rate(Fraction(batch, facts.rows))
+        room = facts.delta * (1 - Fraction(1, 10**9))
+        if steps * stray(Fraction(1, 16)) > facts.delta - room:  # at its largest where sigma is a power of two
+            raise ParameterError("delta", "is too small for the grid of the noise", fix="choose a larger delta")
+        found = TrainingPlan.calibrate(facts.epsilon, room, sampling, rate, steps, per_epoch)
+        training = replace(found, stray=stray(found.multiplier))
+        return ReleasePlan(facts, TrainedRelease(training, widths, batch))
+
+    def _learn(self, plan: ReleasePlan[TrainedRelease], features: Array, target: Any, bits: Bits) -> None:
+        release, facts = plan.release, plan.facts
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(draw_below(2**63, bits))
+            pairs = [nn.Linear(before, after) for before, after in pairwise(release.widths)]
+        network = nn.Sequential(*(layer for pair in pairs for layer in (pair, nn.Tanh())))[:-1]
+        data = TensorDataset(torch.from_numpy(scale_rows(facts, features)).float(), torch.from_numpy(target))
+        rate = float(to_rational("learning_rate", self.learning_rate))
+        with Private(
+            *(network, torch.optim.Adam(network.parameters(), rate), DataLoader(data, batch_size=release.batch)),
+            noise_multiplier=release.training.multiplier,
+            epochs=self.epochs,
+            clip=self.clip,
+            noise="exact",
+            sampling=release.training.sampling,
+            rows=facts.rows,
+            units_per_pass=min(max(2 * release.batch, 8), 4096),
+            check=False,  # these networks keep examples apart
+            bits=bits,
+        ) as private:
+            assert private.plan == release.training
+            for _ in range(private.epochs):
+                for rows, labels in private.loader:
+                    private.step(self._losses(network(rows), labels))
+        self.network_ = network.eval()
+
+    def _scores(self, X: npt.ArrayLike) -> Array:
+        """What the network returns for rows that are read as those of the fit were."""
+        check_is_fitted(self)
+        features = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=self._finite())
+        with torch.no_grad():
+            found: Array = self.network_(torch.from_numpy(scale_rows(self._facts, features)).float()).double().numpy()
+        return found
+
+
+class MLPClassifier(ClassifierMixin, _Perceptron):
+    """A multilayer perceptron for declared classes, under differential privacy.
+
+    **Theorem.** A fit is `guarantee_`-DP and loses at most `loss_`, where one row is one unit. Proof: `Private` with
+    exact noise trains it, by a plan made from what is declared; the first weights are drawn without the data.
+
+    Parameters
+    ----------
+    epsilon : number, optional
+        Privacy loss of a fit; a smaller one adds more noise. It must be given before a fit.
+    delta : number, optional
+        Failure probability of the guarantee, above 0 and below 1; 1/rows^2 where it is None.
+    classes : collection, optional
+        All labels that may occur, two or more, of one type. They are declared, since which labels occur is private.
+    bounds : pair of numbers or arrays, optional
+        The lower and the upper end of every column, or of each; they are never read from the data. Values outside are
+        clipped to them in a fit and in predictions.
+    rows : int, optional
+        About how many rows there are. Needed under "add-remove", where the number of rows is private; under "replace"
+        they are counted.
+    neighbors : {"add-remove", "replace"}
+        The neighbor relation: one row is added or removed, or one is replaced, which needs more noise.
+    hidden_layer_sizes : sequence of int
+        The widths of the layers between the columns and the classes.
+    epochs : int
+        How often the rows are gone through; more of them need more noise each.
+    batch_size : int, optional
+        The expected number of rows of a step; a twentieth of the rows where it is None.
+    learning_rate : number
+        The learning rate of Adam, which moves the weights.
+    clip : number
+        The clipping norm: the longest gradient that one row may have.
+    missing : number or "error"
+        What NaN is read as, in the column's own units; "error" refuses NaN.
+    bits : source of random bits or callable, optional
+        Where batches and noise are drawn from, or a function that makes such a source for every fit; the operating
+        system's generator where it is None.
+
+    Attributes
+    ----------
+    network_ : nn.Sequential
+        The trained network, on columns scaled from their bounds to [-1, 1].
+    classes_ : array
+        The declared classes, sorted.
+    guarantee_ : DpGuarantee
+        The (epsilon, delta) of the fit with its neighbor relation. It is set before a value of the data is used.
+    loss_ : Loss
+        The privacy loss of the fit, within `guarantee_`, as the accountants read it.
+
+    Raises
+    ------
+    ParameterError
+        By `fit` and `plan`, before the data is used: a parameter is missing or out of range.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> from tacit.sampling.bits import ReplayBits
+    >>> x = np.stack(np.meshgrid(np.linspace(-1, 1, 40), np.linspace(-1, 1, 25)), -1).reshape(-1, 2)
+    >>> model = MLPClassifier(epsilon=8, classes=[0, 1], bounds=(-1, 1), rows=1000, hidden_layer_sizes=(8,), epochs=3)
+    >>> model = model.set_params(bits=partial(ReplayBits, b"doc")).fit(x, (x[:, 0] > 0).astype(int))
+    >>> model.predict([[-0.8, 0.0], [0.8, 0.0]]).tolist()
+    [0, 1]
+    """
+
+    def __init__(
+        self,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        *,
+        classes: Collection[object] | None = None,
+        bounds: Bounds | None = None,
+        rows: int | None = None,
+        neighbors: str = "add-remove",
+        hidden_layer_sizes: Sequence[int] = (64,),
+        epochs: int = 20,
+        batch_size: int | None = None,
+        learning_rate: Number = 0.01,
+        clip: Number = 1.0,
+        missing: Missing = "error",
+        bits: BitSource | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.classes = classes
+        self.bounds = bounds
+        self.rows = rows
+        self.neighbors = neighbors
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.clip = clip
+        self.missing = missing
+        self.bits = bits
+
+    def _outputs(self) -> int:
+        return len(check_classes(self.classes))
+
+    def _read(self, X: npt.ArrayLike, y: npt.ArrayLike | None) -> tuple[Array, Any]:
+        features, labels = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite())
+        check_classification_targets(labels)
+        self.classes_ = check_classes(self.classes)
+        return features, encode_labels(self.classes_, labels).astype(np.int64)
+
+    def _losses(self, scores: Tensor, target: Tensor) -> Tensor:
+        return F.cross_entropy(scores, target, reduction="none")
+
+    def predict(self, X: npt.ArrayLike) -> Array:
+        """Return the most probable class of each row.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            The rows, read as those of the fit were.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            Labels among the declared classes.
+        """
+        return np.asarray(self.classes_[self._scores(X).argmax(1)])
+
+    def predict_proba(self, X: npt.ArrayLike) -> Array:
+        """Return the probability of each class for each row.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            The rows, read as those of the fit were.
+
+        Returns
+        -------
+        array of shape (n_rows, n_classes)
+            Probabilities in the order of `classes_`, which sum to one.
+        """
+        return np.asarray(torch.from_numpy(self._scores(X)).softmax(1).numpy())
+
+
+class MLPRegressor(RegressorMixin, _Perceptron):
+    """A multilayer perceptron for a bounded target, under differential privacy.
+
+    **Theorem.** A fit is `guarantee_`-DP and loses at most `loss_`, where one row is one unit. Proof: as for
+    `MLPClassifier`; a target is clipped to its bounds, row by row.
+
+    Parameters
+    ----------
+    epsilon : number, optional
+        Privacy loss of a fit; a smaller one adds more noise. It must be given before a fit.
+    delta : number, optional
+        Failure probability of the guarantee, above 0 and below 1; 1/rows^2 where it is None.
+    target_bounds : pair of numbers, optional
+        The ends of the target. Values outside are clipped to them; predictions stay within.
+    bounds : pair of numbers or arrays, optional
+        The lower and the upper end of every column, or of each; they are never read from the data. Values outside are
+        clipped to them in a fit and in predictions.
+    rows : int, optional
+        About how many rows there are. Needed under "add-remove", where the number of rows is private; under "replace"
+        they are counted.
+    neighbors : {"add-remove", "replace"}
+        The neighbor relation: one row is added or removed, or one is replaced, which needs more noise.
+    hidden_layer_sizes : sequence of int
+        The widths of the layers between the columns and the target.
+    epochs : int
+        How often the rows are gone through; more of them need more noise each.
+    batch_size : int, optional
+        The expected number of rows of a step; a twentieth of the rows where it is None.
+    learning_rate : number
+        The learning rate of Adam, which moves the weights.
+    clip : number
+        The clipping norm: the longest gradient that one row may have.
+    missing : number or "error"
+        What NaN is read as, in the column's own units; "error" refuses NaN.
+    bits : source of random bits or callable, optional
+        Where batches and noise are drawn from, or a function that makes such a source for every fit; the operating
+        system's generator where it is None.
+
+    Attributes
+    ----------
+    network_ : nn.Sequential
+        The trained network, on columns and a target scaled from their bounds to [-1, 1].
+    guarantee_ : DpGuarantee
+        The (epsilon, delta) of the fit with its neighbor relation. It is set before a value of the data is used.
+    loss_ : Loss
+        The privacy loss of the fit, within `guarantee_`, as the accountants read it.
+
+    Raises
+    ------
+    ParameterError
+        By `fit` and `plan`, before the data is used: a parameter is missing or out of range.
+
+    Examples
+    --------
+    >>> model = MLPRegressor(epsilon=8, bounds=(-1, 1), target_bounds=(0, 1), rows=1000)
+    >>> plan = model.plan(features=3)
+    >>> plan.release.training.steps, plan.guarantee.epsilon
+    (400, Fraction(8, 1))
+    """
+
+    def __init__(
+        self,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        *,
+        target_bounds: tuple[Number, Number] | None = None,
+        bounds: Bounds | None = None,
+        rows: int | None = None,
+        neighbors: str = "add-remove",
+        hidden_layer_sizes: Sequence[int] = (64,),
+        epochs: int = 20,
+        batch_size: int | None = None,
+        learning_rate: Number = 0.01,
+        clip: Number = 1.0,
+        missing: Missing = "error",
+        bits: BitSource | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.target_bounds = target_bounds
+        self.bounds = bounds
+        self.rows = rows
+        self.neighbors = neighbors
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.clip = clip
+        self.missing = missing
+        self.bits = bits
+
+    def _ends(self) -> tuple[float, float]:
+        """The bounds of the target."""
+        fix = "target_bounds=(0, 100), say"
+        if self.target_bounds is None:
+            raise ParameterError("target_bounds", "are not declared, and are never read from the data", fix=fix)
+        low, high = (float(to_rational("target_bounds", each)) for each in self.target_bounds)
+        if not low < high or not math.isfinite(high - low):
+            raise ParameterError("target_bounds", "must be a lower and an upper end", fix=fix)
+        return low, high
+
+    def _outputs(self) -> int:
+        self._ends()
+        return 1
+
+    def _read(self, X: npt.ArrayLike, y: npt.ArrayLike | None) -> tuple[Array, Any]:
+        features, target = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_all_finite=self._finite())
+        low, high = self._ends()
+        return features, ((np.clip(target, low, high) - low) / (high - low) * 2 - 1).astype(np.float32)
+
+    def _losses(self, scores: Tensor, target: Tensor) -> Tensor:
+        return (scores[:, 0] - target).square()
+
+    def predict(self, X: npt.ArrayLike) -> Array:
+        """Return the predicted target of each row.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            The rows, read as those of the fit were.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            Numbers within the bounds of the target.
+        """
+        low, high = self._ends()
+        return np.asarray((np.clip(self._scores(X)[:, 0], -1, 1) + 1) / 2 * (high - low) + low)

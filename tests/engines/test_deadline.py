@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from fractions import Fraction
-from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.support.engines import OneLayout
+from tests.support.engines import EndlessTables, OneLayout
 
 from tacit.engines.base import TableSchema
 from tacit.engines.copy_file import CopyFile
@@ -40,18 +39,7 @@ def engine(tmp_path, request):
 def test_at_the_limit_the_work_is_stopped_and_the_next_question_is_answered(engine):
     exact = engine.run(COUNTED)
     fast = engine._copy
-    rows = "(SELECT one.* FROM (SELECT * FROM {} LIMIT 1) AS one, range(10000000000))"  # one unit: hours of work
-
-    class Slow:
-        """The same tables, of ten billion rows."""
-
-        sources: ClassVar = {name: rows.format(source) for name, source in fast.sources.items()}
-        layouts, texts = fast.layouts, fast.texts
-
-        def read(self, table: str, needed: object = None) -> str:
-            return rows.format(fast.read(table, needed))
-
-    engine._copy = Slow()
+    engine._copy = EndlessTables(fast)
     started = time.monotonic()
     with time_limit(0.3), pytest.raises(TimeLimit):
         engine.run(COUNTED)

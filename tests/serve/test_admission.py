@@ -6,10 +6,9 @@ import asyncio
 import threading
 import time
 from concurrent.futures import wait
-from dataclasses import replace
 
 import pytest
-from tests.support.engines import halted, reached
+from tests.support.engines import EndlessTables, halted, reached
 
 from tacit.answers import propagate
 from tacit.errors import ErrorCode, Failed, Refused
@@ -95,19 +94,17 @@ def test_a_question_that_reaches_the_time_limit_is_charged_and_never_resumed_fre
 
     async def work():
         service = CuratorService(curator, workers=1, first=0, limit=0.3)
-        slow = {
-            name: f"(SELECT rows.* FROM {source} AS rows, range(10000000000))" for name, source in fast.sources.items()
-        }
-        curator.engine._copy = replace(fast, sources=slow)
+        curator.engine._copy = EndlessTables(fast)
         started = time.monotonic()
+        slow = Question(f"{COUNT} WHERE age >= 0", epsilon=1, request="first")
         with pytest.raises(Failed):
-            await service.ask("ada", Question(COUNT, epsilon=1, request="first"))
+            await service.ask("ada", slow)
         assert time.monotonic() - started < 60
         assert service.in_use == 0
         curator.engine._copy = fast
         assert (await service.budget("ada")).to_dict()["own"]["spent"] == "1"
         with pytest.raises(Failed):  # under its own name it has one outcome
-            await service.ask("ada", Question(COUNT, epsilon=1, request="first"))
+            await service.ask("ada", slow)
         again = await service.ask("ada", ASKED)  # and asked anew it is a new charge; the one worker is free
         assert not again.receipt.repeat
         assert (await service.budget("ada")).to_dict()["own"]["spent"] == "2"

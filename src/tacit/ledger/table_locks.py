@@ -35,8 +35,8 @@ For several tables the counts multiply, and the bits add up. A run that fails be
 it may show that a server is down. Where an earlier run has brought the server down, that one fails too. A run whose
 charge was settled meanwhile with the stored answer to the same question shows that answer, whatever becomes of it.
 
->>> read_tables(Entry(2, "", EntryKind.RESERVE, note=encode_tables({"visits", "stays"})))
-frozenset({'stays', 'visits'})
+>>> sorted(read_tables(Entry(2, "", EntryKind.RESERVE, note=encode_tables({"visits", "stays"}))))
+['stays', 'visits']
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ def count_rows(cursor: DuckDBPyConnection, node: Aggregation, scan: CopyScan) ->
     None where it is another."""
     if not scan.is_whole or scan.keys or scan.arguments:
         return None
-    most = min(node.keep.rows, node.keep.rows if node.keep.total is None else node.keep.total)
+    most = node.keep.rows if node.keep.total is None else min(node.keep.rows, node.keep.total)
     statement = f"SELECT COUNT(*), COALESCE(SUM(LEAST(last - first + 1, {most})), 0) FROM {locate_units(scan.table)}"
     row = cursor.execute(statement).fetchone()
     assert row is not None

@@ -51,7 +51,7 @@ class OpenTables:
         return {name: self.read(name) for name in self.names}
 
     def read(self, table: str, needed: Collection[str] | None = None) -> str:
-        """What stands for a table after FROM, with these of its columns only where that makes it shorter."""
+        """What stands for a table after FROM. Of one that is sorted by unit, the columns needed are enough."""
         columns = self.columns.get(table)
         if columns is None:
             return _locate_table(table)

@@ -82,7 +82,7 @@ class CapturedStep:
                 _, written, scale, _, _ = self._pass()
                 self._sums = self._sum(written, scale)
                 del written
-            with _unmoved(private):
+            with _Unmoved(private):
                 for _ in range(_WARM):
                     self._update()
         torch.cuda.current_stream().wait_stream(stream)
@@ -164,7 +164,7 @@ def _share(sums: Sequence[Tensor], scale: Tensor, norm: Tensor) -> float:
     return float(torch.where(said > 0, length / said, 1 + length))
 
 
-class _unmoved:  # noqa: N801 - used as a function is, in a with statement
+class _Unmoved:
     """Parameters and the optimizer's state as they were, after steps that only warm up."""
 
     def __init__(self, private: Any) -> None:

@@ -2,7 +2,8 @@
 
 **Nobody learns who exists.** A name or a key that is not known is checked by the same steps as one that is, against
 a verifier made up for it: the same salt every time, from a secret of the server's own. So neither the work done nor the
-first message of SCRAM tells a stranger which names are real.
+first message of SCRAM tells a stranger which names are real. (Keys that were issued before keys were hashed by SHA-256
+take longer to check, which tells that a public half, of 48 random bits, is one of theirs.)
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from tacit.serve.credentials import (
     PREFIX,
     Credential,
     Credentials,
+    KeyHash,
     Role,
     ScramVerifier,
     credentials_path,
-    hash_key,
     read_credentials,
 )
 from tacit.serve.limits import FailedAttempts
@@ -34,7 +35,7 @@ from tacit.serve.limits import FailedAttempts
 __all__ = ["Authenticator", "Role", "ScramVerifier", "User", "credentials_path"]
 
 _log = logging.getLogger("tacit.serve")
-_REMEMBERED = 10_000  # keys that were checked once and need no scrypt again
+_REMEMBERED = 10_000  # keys that were checked once
 _LONGEST = 200  # characters of a key or a name worth looking at
 
 
@@ -51,7 +52,7 @@ class Authenticator:
 
     An analyst must be in the policy too; owners and auditors need not be. A file that cannot be read lets nobody in.
     `attempts` counts failures by account and address: whoever checks a key or a password does it inside its `trying`.
-    Checks take a few hundredths of a second on purpose: call them outside the event loop.
+    Checks of passwords take some milliseconds: call them outside the event loop.
     """
 
     def __init__(self, path: Path, policy: Policy) -> None:
@@ -92,16 +93,15 @@ class Authenticator:
         return None if name is None else self._let_in(people.find(name))
 
     def by_key(self, key: str) -> User | None:
-        """Whoever has this key. Its first check takes scrypt; then this process remembers its digest."""
+        """Whoever has this key. Once it was checked, this process remembers its digest."""
         known = self.recall(key)
         if known is not None:
             return known
         people = self._current()
         public, secret = key_id(key), key[:_LONGEST].removeprefix(PREFIX).partition("_")[2]
         record = next((each for each in people.records if each.key_id == public), None)
-        salt, expected = (record.key_salt, record.key_hash) if record else (self._stretch(f"key {public}")[:16], b"")
-        same = hmac.compare_digest(hash_key(secret, salt), expected)
-        if not same or record is None or not key.startswith(PREFIX):
+        expected = record.key_hash if record else KeyHash("sha256", *self._made_up_hash(public))
+        if not expected.matches(secret) or record is None or not key.startswith(PREFIX):
             return None
         with self._lock:
             if people is self._people:  # a key that was revoked meanwhile is not remembered
@@ -128,6 +128,11 @@ class Authenticator:
         """A verifier that no password fits: its keys are no hashes of anything known."""
         stretched = self._stretch(f"name {name[:_LONGEST]}")
         return ScramVerifier(stretched[:16], ITERATIONS, stretched[32:64], stretched[64:])
+
+    def _made_up_hash(self, public: str) -> tuple[bytes, bytes]:
+        """A salt and a digest that no key fits."""
+        stretched = self._stretch(f"key {public}")
+        return stretched[:16], stretched[32:64]
 
     def _stretch(self, text: str) -> bytes:
         """96 bytes that only this server can compute."""

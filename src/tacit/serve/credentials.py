@@ -34,7 +34,7 @@ ITERATIONS = 10_000  # of PBKDF2; passwords are made here, with 160 bits, so the
 PREFIX = "tacit_"
 _VERSION = 1
 _SALT, _ID, _SECRET, _PASSWORD = 16, 6, 24, 20  # bytes
-_SCRYPT = {"n": 2**14, "r": 8, "p": 1}  # 16 MiB and a few hundredths of a second
+_SCRYPT = {"n": 2**14, "r": 8, "p": 1}  # of keys that were issued before SHA-256 took its place
 _FIX = "put it back as it was, or move it away and add everyone again: tacit analyst add NAME"
 
 
@@ -64,6 +64,33 @@ class ScramVerifier:
 
 
 @dataclass(frozen=True)
+class KeyHash:
+    """What is kept of the secret half of a key: enough to check it, too little to use it.
+
+    **A fast hash is as good as a slow one here.** The secret is 192 random bits that are made in this module, so nobody
+    who has the file tries them all, however fast one try is. A slow hash would protect nothing, and would let anyone
+    who sends wrong keys take the processor from those who were let in.
+    """
+
+    function: str
+    salt: bytes
+    digest: bytes
+
+    @classmethod
+    def of(cls, secret: str, salt: bytes, function: str = "sha256") -> KeyHash:
+        """The hash of a secret."""
+        data = secret.encode("utf-8", "surrogatepass")
+        digest = (
+            hashlib.scrypt(data, salt=salt, **_SCRYPT) if function == "scrypt" else hmac.digest(salt, data, function)
+        )
+        return cls(function, salt, digest)
+
+    def matches(self, secret: str) -> bool:
+        """Whether it is the hash of this secret."""
+        return hmac.compare_digest(KeyHash.of(secret, self.salt, self.function).digest, self.digest)
+
+
+@dataclass(frozen=True)
 class Credential:
     """One person of the file: the verifier of the password, and the public half and the hash of the key."""
 
@@ -71,8 +98,7 @@ class Credential:
     role: Role
     verifier: ScramVerifier
     key_id: str
-    key_salt: bytes
-    key_hash: bytes
+    key_hash: KeyHash
     since: str
 
 
@@ -99,11 +125,6 @@ class IssuedSecrets:
 def credentials_path(policy: Path) -> Path:
     """Where the people of a policy stand: clinic.people beside clinic.toml."""
     return policy.with_suffix(".people")
-
-
-def hash_key(secret: str, salt: bytes) -> bytes:
-    """What is kept of the secret half of a key."""
-    return hashlib.scrypt(secret.encode("utf-8", "surrogatepass"), salt=salt, **_SCRYPT)
 
 
 def read_credentials(path: Path) -> Credentials:
@@ -164,9 +185,9 @@ def _issue(name: str, role: Role) -> tuple[Credential, IssuedSecrets]:
     public, secret = randomness.token_hex(_ID), randomness.token_hex(_SECRET)
     password = base64.b32encode(randomness.token_bytes(_PASSWORD)).decode().lower()
     verifier = ScramVerifier.of(password, randomness.token_bytes(_SALT))
-    salt = randomness.token_bytes(_SALT)
+    key_hash = KeyHash.of(secret, randomness.token_bytes(_SALT))
     since = datetime.now(UTC).isoformat(timespec="seconds")
-    record = Credential(name, role, verifier, public, salt, hash_key(secret, salt), since)
+    record = Credential(name, role, verifier, public, key_hash, since)
     return record, IssuedSecrets(f"{PREFIX}{public}_{secret}", password)
 
 
@@ -216,7 +237,11 @@ def _plain(people: Credentials) -> dict[str, Any]:
                     "stored_key": record.verifier.stored_key.hex(),
                     "server_key": record.verifier.server_key.hex(),
                 },
-                "key": {"id": record.key_id, "salt": record.key_salt.hex(), "scrypt": record.key_hash.hex()},
+                "key": {
+                    "id": record.key_id,
+                    "salt": record.key_hash.salt.hex(),
+                    record.key_hash.function: record.key_hash.digest.hex(),
+                },
             }
             for record in people.records
         },
@@ -235,7 +260,6 @@ def _record(name: str, plain: Any) -> Credential:
     scram, key = plain["scram"], plain["key"]
     salt, stored, server = (bytes.fromhex(scram[part]) for part in ("salt", "stored_key", "server_key"))
     verifier = ScramVerifier(salt, int(scram["iterations"]), stored, server)
-    hashed = bytes.fromhex(key["scrypt"])
-    return Credential(
-        name, Role(plain["role"]), verifier, key["id"], bytes.fromhex(key["salt"]), hashed, plain["since"]
-    )
+    function = "sha256" if "sha256" in key else "scrypt"
+    key_hash = KeyHash(function, bytes.fromhex(key["salt"]), bytes.fromhex(key[function]))
+    return Credential(name, Role(plain["role"]), verifier, key["id"], key_hash, plain["since"])

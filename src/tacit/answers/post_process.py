@@ -7,55 +7,57 @@ from __future__ import annotations
 
 import os
 from fractions import Fraction
-from functools import cache
-from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tacit.accounting.receipt import Receipt
 from tacit.answers.answer import Answer
 from tacit.answers.columns import AnswerColumn, IntervalKind
-from tacit.answers.post_processing_plan import OutputColumn, PostProcessingPlan
+from tacit.answers.compound import compound_columns, compute_compound, selects_by_noise
+from tacit.answers.post_processing_plan import (
+    AnyPostProcessingPlan,
+    CompoundPostProcessingPlan,
+    OutputColumn,
+    PostProcessingPlan,
+)
 from tacit.answers.propagate import render_result_sql, simulate_intervals
-from tacit.answers.stored import GroupKeys, Release, unpack
+from tacit.answers.released_table import connection, noisy_table
+from tacit.answers.stored import Release, unpack
 from tacit.engines import scalars as sql
 from tacit.query.nodes import OrderItem, ReleasedValue, walk
 from tacit.query.timestamps import UNIX_EPOCH
 from tacit.query.types import Type
 
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
 
-_ARROW = {
-    Type.INT: pa.int64(),
-    Type.FLOAT: pa.float64(),
-    Type.TEXT: pa.string(),
-    Type.BOOL: pa.bool_(),
-    Type.DATE: pa.date32(),
-    Type.TIMESTAMP: pa.int64(),  # until it is shown
-}
-
-
-def post_process(stored: bytes, recipe: PostProcessingPlan, receipt: Receipt, confidence: Fraction) -> Answer:
+def post_process(stored: bytes, recipe: AnyPostProcessingPlan, receipt: Receipt, confidence: Fraction) -> Answer:
     """The answer that the stored integers give."""
-    release = unpack(stored)
-    noisy = _noisy_table(release, recipe, confidence)
     headings = answer_columns(recipe)
-    if recipe.is_plain:
-        columns = [column for position in range(len(headings)) for column in _columns(position, recipe, headings)]
-        table = pa.table({name: noisy.column(source) for source, name in columns})
+    if isinstance(recipe, CompoundPostProcessingPlan):
+        table = compute_compound(stored, recipe, headings, confidence)
     else:
-        table = _compute_table(noisy, release, recipe, headings, confidence, stored)
+        table = _one_table(stored, recipe, headings, confidence)
     return Answer(
         _show_timestamps(table, headings), headings, confidence, _notes(recipe, headings, confidence), receipt
     )
 
 
-def answer_columns(recipe: PostProcessingPlan) -> tuple[AnswerColumn, ...]:
+def _one_table(
+    stored: bytes, recipe: PostProcessingPlan, headings: tuple[AnswerColumn, ...], confidence: Fraction
+) -> Any:
+    release = unpack(stored)
+    noisy = noisy_table(release, recipe, confidence)
+    if not recipe.is_plain:
+        return _compute_table(noisy, release, recipe, headings, confidence, stored)
+    columns = [column for position in range(len(headings)) for column in _columns(position, recipe, headings)]
+    return pa.table({name: noisy.column(source) for source, name in columns})
+
+
+def answer_columns(recipe: AnyPostProcessingPlan) -> tuple[AnswerColumn, ...]:
     """The columns of the answer, which are known before it is asked."""
+    if isinstance(recipe, CompoundPostProcessingPlan):
+        return compound_columns(recipe)
     return tuple(AnswerColumn(r.name, r.type, _bars(r, recipe), r.many) for r in recipe.results)
 
 
@@ -68,7 +70,7 @@ def _compute_table(
     seed: bytes,
 ) -> Any:
     """The table of an answer that selects, orders or computes."""
-    cursor = _connection(os.getpid()).cursor()
+    cursor = connection(os.getpid()).cursor()
     try:
         if any(heading.bars is IntervalKind.APPROXIMATE for heading in headings):
             noisy = simulate_intervals(cursor, noisy, release.parts, recipe, confidence, seed)
@@ -106,34 +108,6 @@ def _columns(position: int, recipe: PostProcessingPlan, headings: tuple[AnswerCo
     return [(f"{source}{end}", f"c{position}{end}") for end in ["", *ends]]
 
 
-@cache
-def _connection(process: int) -> DuckDBPyConnection:
-    """One connection a process, with no way out of memory. A forked child keeps the parent's: closing it hangs."""
-    config: dict[str, str | bool | int | float | list[str]] = {
-        "enable_external_access": "false",
-        "threads": "1",
-        "disabled_optimizers": "statistics_propagation",  # wrong about NULLIF(x, 'a') IN ('a', 'b') in DuckDB 2.0.0
-    }
-    connection = duckdb.connect(":memory:", config=config)
-    connection.execute("SET lock_configuration = true")
-    return connection
-
-
-def _noisy_table(release: Release, recipe: PostProcessingPlan, confidence: Fraction) -> Any:
-    """The noisy table: a row for each group, its keys k0, k1, ..., and each value v with low and high."""
-    groups: list[GroupKeys] = list(product(*(key.values or () for key in recipe.keys)))
-    groups = groups if release.groups is None else release.groups
-    columns: dict[str, Any] = {"g": pa.array(range(len(groups)), pa.int64())}
-    for index, key in enumerate(recipe.keys):
-        columns[f"k{index}"] = pa.array([group[index] for group in groups], _ARROW[key.type])
-    for index, value in enumerate(recipe.values):
-        low, middle, high = value.estimate(release.parts, recipe.parts, confidence)
-        columns[f"v{index}"] = middle
-        if low is not None:
-            columns |= {f"v{index}_low": low, f"v{index}_high": high}
-    return pa.table(columns)
-
-
 def _bars(result: OutputColumn, recipe: PostProcessingPlan) -> IntervalKind:
     """Exact for a released value as it is, approximate for an expression of some, none for a key or a condition."""
     if isinstance(result.scalar, ReleasedValue):
@@ -166,12 +140,14 @@ def _sort_key(item: OrderItem) -> str:
     return f"TRY({sql.write_scalar(item.scalar)}) {way} NULLS {nulls}"
 
 
-def _notes(recipe: PostProcessingPlan, headings: tuple[AnswerColumn, ...], confidence: Fraction) -> tuple[str, ...]:
+def _notes(recipe: AnyPostProcessingPlan, headings: tuple[AnswerColumn, ...], confidence: Fraction) -> tuple[str, ...]:
     notes = list(recipe.notes)
-    if any(key.values is None for key in recipe.keys):
+    members = recipe.members if isinstance(recipe, CompoundPostProcessingPlan) else (recipe,)
+    if any(key.values is None for member in members for key in member.keys):
         notes.append("Groups are shown only where enough units hold them; others may exist.")
-    selections = sorted((value for value in recipe.values if value.is_selection), key=lambda value: value.positions)
-    notes += dict.fromkeys(value.describe(recipe.parts, confidence) for value in selections)
+    for member in members:
+        selections = sorted((value for value in member.values if value.is_selection), key=lambda value: value.positions)
+        notes += dict.fromkeys(value.describe(member.parts, confidence) for value in selections)
     if any(heading.bars is IntervalKind.APPROXIMATE for heading in headings):
         names = ", ".join(h.name for h in headings if h.bars is IntervalKind.APPROXIMATE)
         notes.append(f"The intervals of {names} are approximate: the noise was drawn again around the released values.")
@@ -180,11 +156,13 @@ def _notes(recipe: PostProcessingPlan, headings: tuple[AnswerColumn, ...], confi
     return tuple(notes)
 
 
-def _selects_by_noise(recipe: PostProcessingPlan) -> bool:
+def _selects_by_noise(recipe: AnyPostProcessingPlan) -> bool:
     """Whether a released value may decide if a row is shown, and not its keys alone.
 
     It may in HAVING; and in ORDER BY where LIMIT or OFFSET leave rows out.
     """
+    if isinstance(recipe, CompoundPostProcessingPlan):
+        return selects_by_noise(recipe.program)
     all_shown = recipe.limit is None or (recipe.groups is not None and recipe.limit >= recipe.groups)
     deciding = [] if all_shown and not recipe.offset else [item.scalar for item in recipe.order]
     deciding += [] if recipe.having is None else [recipe.having]

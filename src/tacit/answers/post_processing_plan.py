@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tacit.aggregates.base import Estimator, Releases
+from tacit.answers.program import Node
 from tacit.query.nodes import OrderItem, ReleasedKey, ReleasedValue, Scalar
 from tacit.query.types import Key, Type
 
@@ -53,3 +54,33 @@ class PostProcessingPlan:
         """How many groups there are: all combinations of public keys, one without keys; None where that is private."""
         sizes = [None if key.values is None else len(key.values) for key in self.keys]
         return None if None in sizes else prod(size for size in sizes if size is not None)
+
+
+@dataclass(frozen=True)
+class ProgramResult:
+    """A column of the answer that a program computes: its name, the program's name for it, and its type."""
+
+    name: str
+    column: str
+    type: Type
+
+
+@dataclass(frozen=True)
+class CompoundPostProcessingPlan:
+    """How several releases make an answer: the plan of each, and the program over their tables.
+
+    `places` says which release each table of the program is.
+    """
+
+    members: tuple[PostProcessingPlan, ...]
+    places: tuple[int, ...]
+    program: Node
+    results: tuple[ProgramResult, ...]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is said of the members, once."""
+        return tuple(dict.fromkeys(note for member in self.members for note in member.notes))
+
+
+AnyPostProcessingPlan = PostProcessingPlan | CompoundPostProcessingPlan

@@ -84,7 +84,7 @@ def _bars(
 ) -> Any:
     """The columns x_low and x_high of some groups."""
     groups = noisy.num_rows
-    parts = [_redrawn(numbers, part, draws, bits) for numbers, part in zip(released, recipe.parts, strict=True)]
+    parts = redraw_parts(released, recipe, draws, bits)
     columns: dict[str, Any] = {"g": pa.array(np.repeat(np.arange(groups), draws))}
     for index, _ in enumerate(recipe.keys):
         columns[f"k{index}"] = noisy.column(f"k{index}").take(columns["g"])
@@ -114,6 +114,11 @@ def render_result_sql(result: OutputColumn) -> str:
         return sql.write_scalar(result.scalar)
     value = f"TRY(CAST({sql.write_scalar(result.scalar)} AS {_SHOWN_AS[result.type]}))"
     return f"CASE WHEN isfinite({value}) THEN {value} END" if result.type is Type.FLOAT else value
+
+
+def redraw_parts(released: list[list[int]], recipe: PostProcessingPlan, draws: int, bits: Bits) -> list[Floats]:
+    """For each part `draws` values around each released one, in the user's units."""
+    return [_redrawn(numbers, part, draws, bits) for numbers, part in zip(released, recipe.parts, strict=True)]
 
 
 def _redrawn(numbers: list[int], part: ReleasedVector | ReleasedSelection, draws: int, bits: Bits) -> Floats:

@@ -36,9 +36,23 @@ def pack(release: Release) -> bytes:
     return f'{{"groups":{_encode(groups)},"parts":[{parts}]}}'.encode()
 
 
+def pack_all(releases: list[Release]) -> bytes:
+    """Canonical bytes of several releases; of one, those of itself."""
+    return pack(releases[0]) if len(releases) == 1 else b"[" + b",".join(map(pack, releases)) + b"]"
+
+
+def unpack_all(stored: bytes) -> list[Release]:
+    """The releases that `pack_all` wrote."""
+    found = json.loads(stored)
+    return [_release(each) for each in (found if isinstance(found, list) else [found])]
+
+
 def unpack(stored: bytes) -> Release:
     """The release that `pack` wrote."""
-    found = json.loads(stored)
+    return _release(json.loads(stored))
+
+
+def _release(found: Any) -> Release:
     groups = found["groups"]
     return Release(None if groups is None else [tuple(_key(key) for key in group) for group in groups], found["parts"])
 

@@ -13,14 +13,14 @@ from tacit.ledger.entries import ChargeRequest
 from tacit.ledger.reader import LedgerReader
 from tacit.ledger.table_locks import TableLock, check_unlocked
 from tacit.ledger.transaction import LedgerTransaction
+from tacit.plan.compound_plan import AnyPlan
 from tacit.plan.explain import Explanation, explain
-from tacit.plan.plan import Plan
 from tacit.plan.question import Question
 from tacit.privacy.loss import encode
 
 
 def find_refusal(
-    plan: Plan,
+    plan: AnyPlan,
     analyst: str,
     own: BudgetStatus,
     shared: BudgetStatus,
@@ -55,7 +55,7 @@ def find_refusal(
 
 def explain_question(
     question: Question,
-    plan: Plan,
+    plan: AnyPlan,
     analyst: str,
     curator: OpenCurator,
     tell: Callable[..., Explanation] = explain,

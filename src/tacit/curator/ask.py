@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from tacit.answers.answer import Answer
 from tacit.answers.post_process import post_process
-from tacit.answers.stored import pack
+from tacit.answers.stored import pack_all
 from tacit.engines.deadline import time_limit
 from tacit.errors import Failed
 from tacit.sampling.bits import refresh_bits
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tacit.curator.protocols import ChargedPlan, OpenCurator
     from tacit.engines.base import Engine
     from tacit.ledger.entries import Reservation
-    from tacit.plan.plan import Plan
+    from tacit.plan.compound_plan import AnyPlan
     from tacit.plan.question import Question
     from tacit.sampling.bits import Bits
 
@@ -38,7 +38,7 @@ def ask(question: Question, analyst: str, curator: OpenCurator) -> Answer:
 
 def answer(
     question: Question,
-    plan: Plan,
+    plan: AnyPlan,
     analyst: str,
     curator: OpenCurator,
     run: Callable[[], bytes] | None = None,
@@ -55,15 +55,17 @@ def answer(
     return show(claim.stored, plan.recipe, claim.receipt, level)  # what is stored is what is shown
 
 
-def release(plan: Plan, engine: Engine, bits: Bits, seconds: float | None = None) -> bytes:
-    """Return the noisy values of one pass over the data, ready to be stored.
+def release(plan: AnyPlan, engine: Engine, bits: Bits, seconds: float | None = None) -> bytes:
+    """Return the noisy values of one pass over the data for each member of the plan, ready to be stored.
 
     `seconds` limits the engine's work. At the limit the question fails like any other: that it was reached may depend
     on rows, so the charge stays, and the question is never taken up again at that charge.
     """
     with time_limit(seconds):
-        exact = engine.run(plan.exact)  # integers, which never leave this function
-    return pack(plan.release(exact, refresh_bits(bits)))
+        # integers, which never leave this function; public keys alone need no data
+        exact = [engine.run(member.exact) if member.reads_data else {} for member in plan.members]
+    fresh = refresh_bits(bits)
+    return pack_all([member.release(found, fresh) for member, found in zip(plan.members, exact, strict=True)])
 
 
 def settle(

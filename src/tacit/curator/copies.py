@@ -11,6 +11,7 @@ from tacit.engines.copy_file import CopyFile, fingerprint_copy
 from tacit.engines.layout import CopyLayout, Range, substitute
 from tacit.engines.readings import Readings, use_readings
 from tacit.errors import Refused
+from tacit.plan.compound_plan import require_one
 from tacit.plan.planner import Planner
 from tacit.plan.question import Question
 from tacit.plan.scope import clamp_column
@@ -84,7 +85,7 @@ def readings_of(policy: Policy) -> Readings:
 def plan_aggregation(policy: Policy, text: str) -> Aggregation | None:
     """What an engine would be told; None where the question is refused."""
     try:
-        return Planner(policy).plan(Question(text, epsilon=1)).exact
+        return require_one(Planner(policy).plan(Question(text, epsilon=1))).exact
     except Refused:
         return None
 

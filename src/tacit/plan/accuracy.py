@@ -11,6 +11,8 @@ from typing import Any
 
 from tacit.arithmetic import to_rational
 from tacit.errors import ErrorCode, ParameterError, Refused
+from tacit.plan.compound import is_compound
+from tacit.plan.flatten import flatten_query
 from tacit.plan.plan import MAX_EPSILON, MIN_EPSILON, Plan, plan_for
 from tacit.policy.model import Policy
 from tacit.query.nodes import Query, ReleasedValue
@@ -26,6 +28,10 @@ def plan_within(query: Query, policy: Policy, within: Mapping[str, Any], confide
     halving, and the next one below it is not enough.
     """
     wanted = _parse_widths(within)
+    query = flatten_query(query)
+    if is_compound(query, policy):
+        what = "no epsilon is found by the accuracy of a question made of several"
+        raise Refused(ErrorCode.PARAMETER, what, at=query.at, fix="give epsilon, and look at what explain says")
 
     def plan_at(step: int) -> Plan:
         return plan_for(query, policy, _epsilon_at_step(step))

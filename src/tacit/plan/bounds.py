@@ -59,6 +59,7 @@ from tacit.query.functions import (
     CONDITIONS,
     DATE_PARTS,
     DATE_UNITS,
+    GROUPING,
     MAX_POWER,
     MOST_LITERAL,
     MOST_PATTERN,
@@ -69,7 +70,7 @@ from tacit.query.functions import (
     TIME_UNITS,
     Function,
 )
-from tacit.query.nodes import Call, Case, Literal, Scalar, find_location
+from tacit.query.nodes import Call, Case, Literal, Scalar, ScalarSubquery, Window, find_location
 from tacit.query.timestamps import PERIODS
 from tacit.query.types import NUMERIC_TYPES, ORDERED_TYPES, TIME_TYPES, Type
 
@@ -120,6 +121,19 @@ def bind(scalar: Scalar, leaf: Leaf, *, rows: bool) -> TypedScalar:
     return _Binder(leaf, rows).bind(scalar)
 
 
+def _over_rows(node: Scalar) -> Refused:
+    """A refusal of what is computed from released tables alone, where there is none."""
+    match node:
+        case Window():
+            what = "a window function over rows is not answered: it would compare rows of several units"
+            return Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix="aggregate with GROUP BY, and use it on that")
+        case ScalarSubquery():
+            what = "a subquery as a value is not answered where rows are read"
+            return Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix="ask for its value first, and write it here")
+    what, fix = "GROUPING is of keys of grouping sets", "GROUP BY ROLLUP (x), or leave it out"
+    return Refused(ErrorCode.UNSUPPORTED, what, at=find_location(node), fix=fix)
+
+
 class _Binder:
     """One rule for each node. `rows` asks for bounds wherever a value is computed with."""
 
@@ -140,14 +154,14 @@ class _Binder:
                 operand = self.bind(inner)
                 result = cast(node, operand, rows=self.rows)
                 return operand if result is operand else self.limit_work(result, [operand.weight] * 2, node)
-            case Call(name, arguments):
+            case Call(name, arguments) if name != GROUPING:
                 function = Function(name)
                 operands = [self.bind(argument) for argument in arguments]
                 weights = [o.weight for o in operands]
                 if function in _GUARDED:
                     weights.append((_COPIES - 1) * weights[-1])
                 return self.limit_work(self.call(node, function, operands), weights, node)
-        raise AssertionError(f"nothing is known of {node!r}")
+        raise _over_rows(node)
 
     def limit_work(self, result: TypedScalar, weights: list[int], node: Scalar) -> TypedScalar:
         """The result, with what it takes to compute; refused where that is too much."""

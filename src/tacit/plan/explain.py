@@ -8,6 +8,7 @@ from typing import Any
 
 from tacit.answers.answer import format_percent
 from tacit.answers.post_processing_plan import PostProcessingPlan
+from tacit.answers.program import columns_with_intervals, noisy_columns, released_columns, trace_column
 from tacit.arithmetic import to_rational_between
 from tacit.errors import Refused
 from tacit.mechanisms.gaussian import Gaussian
@@ -15,8 +16,8 @@ from tacit.mechanisms.partition import PartitionSelection
 from tacit.mechanisms.permute_and_flip import PermuteAndFlip
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.top_k import TopK
+from tacit.plan.compound_plan import AnyPlan, CompoundPlan
 from tacit.plan.noise import Part, Pick, Shown
-from tacit.plan.plan import Plan
 from tacit.plan.split import MAX_GROUPS
 from tacit.policy.model import Policy
 from tacit.query.nodes import ReleasedValue, walk
@@ -125,10 +126,12 @@ class Explanation:
         return f"{self.groups:,} rows, one for each group" if self.groups != 1 else "one row"
 
 
-def explain(plan: Plan, policy: Policy, confidence: Any) -> Explanation:
+def explain(plan: AnyPlan, policy: Policy, confidence: Any) -> Explanation:
     """The plan in words, at a confidence."""
     level = to_rational_between("confidence", confidence, Fraction(1, 100), 1 - Fraction(1, 10**9))
     epsilon, delta = plan.epsilon_delta
+    if isinstance(plan, CompoundPlan):
+        return _explain_compound(plan, policy, level)
     return Explanation(
         epsilon=float(epsilon),
         delta=float(delta),
@@ -140,6 +143,36 @@ def explain(plan: Plan, policy: Policy, confidence: Any) -> Explanation:
         noise=tuple(_noise(part) for part in plan.parts),
         columns=tuple(_columns(plan.recipe, level)),
         notes=plan.recipe.notes,
+    )
+
+
+def _explain_compound(plan: CompoundPlan, policy: Policy, level: Fraction) -> Explanation:
+    """A question made of several: what each member measures, and which columns are released values as they are."""
+    epsilon, delta = plan.epsilon_delta
+    exact = columns_with_intervals(plan.recipe.program)
+    sources = {name: (index, source) for index, name, source in released_columns(plan.recipe.program)}
+    columns = []
+    for result in plan.recipe.results:
+        origin = sources.get(trace_column(plan.recipe.program, result.column)) if result.column in exact else None
+        if origin is not None:
+            member = plan.recipe.members[plan.recipe.places[origin[0]]]
+            value = ReleasedValue(int(origin[1][1:]))
+            columns.append(_column(result.name, value, member, level))
+        elif result.column in noisy_columns(plan.recipe.program) and result.type in NUMERIC_TYPES:
+            columns.append(ColumnAccuracy(result.name, None, ()))
+    made = f"made of {len(plan.members)} questions, which share epsilon and delta equally"
+    shown = [_selection(member.shown, plan.unit) for member in plan.members if member.shown is not None]
+    return Explanation(
+        epsilon=float(epsilon),
+        delta=float(delta),
+        unit=plan.unit,
+        neighbors=str(policy.neighbors),
+        groups=None if shown else sum(member.recipe.groups or 0 for member in plan.members),
+        keys=shown[0] if shown else "",
+        confidence=float(level),
+        noise=tuple(_noise(part) for member in plan.members for part in member.parts),
+        columns=tuple(columns),
+        notes=(*((made,) if len(plan.members) > 1 else ()), *plan.recipe.notes),
     )
 
 
@@ -170,16 +203,21 @@ def _law(mechanism: Quantile | PermuteAndFlip | TopK) -> str:
             return "a choice by frequency, permute and flip"
 
 
+def _column(name: str, released: ReleasedValue, recipe: PostProcessingPlan, confidence: Fraction) -> ColumnAccuracy:
+    """The accuracy of a released value as it is."""
+    value = recipe.values[released.index]
+    error = value.half_width(recipe.parts, confidence)
+    by_rows = value.half_widths_by_rows(recipe.parts, _ROWS, confidence)
+    pairs = tuple(zip(_ROWS, by_rows, strict=True)) if by_rows else ()
+    said = value.describe(recipe.parts, confidence)
+    return ColumnAccuracy(name, None if error is None else float(error), pairs, said)
+
+
 def _columns(recipe: PostProcessingPlan, confidence: Fraction) -> list[ColumnAccuracy]:
     columns = []
     for result in recipe.results:
         if isinstance(result.scalar, ReleasedValue):
-            value = recipe.values[result.scalar.index]
-            error = value.half_width(recipe.parts, confidence)
-            by_rows = value.half_widths_by_rows(recipe.parts, _ROWS, confidence)
-            pairs = tuple(zip(_ROWS, by_rows, strict=True)) if by_rows else ()
-            said = value.describe(recipe.parts, confidence)
-            columns.append(ColumnAccuracy(result.name, None if error is None else float(error), pairs, said))
+            columns.append(_column(result.name, result.scalar, recipe, confidence))
         elif result.type in NUMERIC_TYPES and any(isinstance(node, ReleasedValue) for node in walk(result.scalar)):
             columns.append(ColumnAccuracy(result.name, None, ()))
     return columns

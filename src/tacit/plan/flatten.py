@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tacit.errors import ErrorCode, Refused
 from tacit.plan.relation import no_column
 from tacit.query.functions import Function
 from tacit.query.nodes import (
@@ -20,7 +19,9 @@ from tacit.query.nodes import (
     OrderItem,
     Query,
     Scalar,
+    ScalarSubquery,
     SelectItem,
+    Window,
     is_star,
     walk,
     walk_clauses,
@@ -32,18 +33,27 @@ def flatten_query(query: Query) -> Query:
     if not isinstance(query.source, DerivedTable) or not isinstance(query.source.query, Query) or aggregates(query):
         return query
     inner = flatten_query(query.source.query)
-    if not aggregates(inner) or query.having is not None:
+    if not aggregates(inner) or query.having is not None or _is_more(query) or _is_more(inner):
         return query
     limited = inner.limit is not None or inner.offset
     if limited and (query.where is not None or query.order or query.limit is not None or query.offset):
-        fix = "filter, order and limit in one of the two queries"
-        raise Refused(ErrorCode.UNSUPPORTED, "LIMIT in a subquery is not answered", at=query.at, fix=fix)
+        return query
     return _Around(query, inner, query.source.alias).one()
 
 
 def aggregates(query: Query) -> bool:
     """Whether a query groups its rows or aggregates them."""
     return bool(query.keys) or any(isinstance(node, Aggregate) for s in walk_clauses(query) for node in walk(s))
+
+
+def _is_more(query: Query) -> bool:
+    """Whether a query does what no question of one query can: `plan/compound.py` has these."""
+    return (
+        query.distinct
+        or query.sets is not None
+        or query.qualify is not None
+        or any(isinstance(node, Window | ScalarSubquery) for clause in walk_clauses(query) for node in walk(clause))
+    )
 
 
 class _Around:

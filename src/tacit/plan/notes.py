@@ -45,6 +45,8 @@ _SEEN_FROM_THE_RIGHT = {
 def about_rows(exact: Aggregation, unit: str) -> tuple[str, ...]:
     """What every answer says of the rows it is about."""
     bars = "Error bars are about the noise; what the bounds cut off is not in them."
+    if not exact.measures and all(key.values is not None for key in exact.keys):
+        return ("All declared keys are listed, whether or not a row has them: no data was read.",)
     if exact.unit is None:
         return (bars,)
     rows = f"{exact.keep.rows} row{'s' if exact.keep.rows != 1 else ''}"

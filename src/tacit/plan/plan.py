@@ -90,9 +90,19 @@ class Plan:
         return Fraction(found.epsilon, GRAINS_PER_EPSILON), Fraction(found.delta_a, 10**18)
 
     @property
+    def members(self) -> tuple[Plan, ...]:
+        """The plans that are released for it: this one."""
+        return (self,)
+
+    @property
     def tables(self) -> frozenset[str]:
         """The tables that the engine reads, private and public ones."""
         return scanned_tables(self.exact.source)
+
+    @property
+    def reads_data(self) -> bool:
+        """Whether anything is measured or selected; where it is not, the answer follows from the policy alone."""
+        return bool(self.parts) or self.shown is not None
 
     @property
     def cells(self) -> int:
@@ -171,14 +181,17 @@ def _number(terms: _Terms, row: tuple[MeasureValue, ...]) -> int:
     return total
 
 
-def plan_for(query: Query, policy: Policy, epsilon: Any, *, rounded: bool = True) -> Plan:
-    """The plan of a question at an epsilon, or Refused.
+def plan_for(
+    query: Query, policy: Policy, epsilon: Any, *, rounded: bool = True, narrow: bool = True, share: int = 1
+) -> Plan:
+    """The plan of a question at an epsilon, or Refused; at a `share`th of it and of the delta, where it is one of many.
 
     The epsilon is rounded down to whole grains, the ledger's steps, before anything is planned: noise and charge are
-    then of the same number, and equal shares of a budget fit into it. `rounded=False` plans as ledgers of earlier
-    versions know a question.
+    then of the same number, and equal shares of a budget fit into it. `rounded=False`, and `narrow=False`, which keeps
+    public keys that WHERE leaves out, plan as ledgers of earlier versions know a question.
     """
     price = to_rational_between("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
+    price, delta = price / share, policy.question_delta / share
     price = whole(price) if rounded else price
     query = flatten_query(query)
     scope = Scope(policy)
@@ -190,13 +203,13 @@ def plan_for(query: Query, policy: Policy, epsilon: Any, *, rounded: bool = True
             at=query.at,
             fix="read public tables where they are; join one to a private table to use it here",
         )
-    halves = split(query, relation)
+    halves = split(query, relation, narrow=narrow)
     said = dict.fromkeys([*scope.notes, *about_constants(query, relation)])
     averaged = frozenset(a.required_argument for a in halves.aggregates if a.aggregate.function == "avg")
     needed = [function_of(a.aggregate).measure(a, averaged) for a in halves.aggregates]
     chosen = _collect_needs(halves, needed)
     recipe = _recipe(query, halves, needed, list(chosen))
-    if recipe.groups is None and policy.question_delta == 0:
+    if recipe.groups is None and delta == 0:
         private = next(key for key, known in zip(query.keys, halves.keys, strict=True) if known.values is None)
         raise Refused(
             ErrorCode.PRIVATE_KEY,
@@ -218,7 +231,7 @@ def plan_for(query: Query, policy: Policy, epsilon: Any, *, rounded: bool = True
         )
     _check_lists(chosen, recipe.groups, query)
     setting = Setting(contribution_to_account(each, relation.unit is not None), policy.neighbors, recipe.groups)
-    spending = spend(chosen, price, policy.question_delta, setting)
+    spending = spend(chosen, price, delta, setting)
     exact = _exact(halves, relation, each, spending)
     key = _key(policy, exact, spending)
     unit = relation.called

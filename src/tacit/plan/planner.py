@@ -9,26 +9,28 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tacit.accounting.filters import is_whole
 from tacit.aggregates.registry import read_question
 from tacit.arithmetic import to_rational
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.accuracy import plan_within
+from tacit.plan.compound_plan import AnyPlan, plan_question
 from tacit.plan.plan import Plan, plan_for
 from tacit.plan.question import Question
 from tacit.policy.model import Policy
+from tacit.query.nodes import Query
 
 _MOST = 500  # plans that are kept
 _LONGEST = 5_000  # characters of a question whose plan is kept
 
 
 class Plans(NamedTuple):
-    """The plan of a question, and the one that it had before epsilons were rounded to whole grains, if another."""
+    """The plan of a question, and those that it had in earlier versions, where they have other keys."""
 
-    plan: Plan
-    former: Plan | None
+    plan: AnyPlan
+    former: tuple[AnyPlan, ...] = ()
 
 
 def make_plans(question: Question, policy: Policy, most_cells: int | None = None) -> Plans:
@@ -37,18 +39,30 @@ def make_plans(question: Question, policy: Policy, most_cells: int | None = None
     A question of more than `most_cells` values is refused: how many there are is a function of question and policy.
     """
     query = read_question(question.sql)
-    former = None
+    former: tuple[AnyPlan, ...] = ()
     if question.within is not None:
-        plan = plan_within(query, policy, question.within, question.level)  # searched among whole grains
+        plan: AnyPlan = plan_within(query, policy, question.within, question.level)  # searched among whole grains
     else:
-        plan = plan_for(query, policy, question.epsilon)
-        if not is_whole(to_rational("epsilon", question.epsilon)):
-            former = plan_for(query, policy, question.epsilon, rounded=False)
+        plan = plan_question(query, policy, question.epsilon)
+        if isinstance(plan, Plan):
+            former = _former_plans(query, policy, question.epsilon, plan)
     if most_cells is not None and plan.cells > most_cells:
         what = f"the answer would have up to {plan.cells:,} cells, groups by columns; {most_cells:,} is the most"
         fix = "ask for fewer columns at a time, or group by fewer or coarser keys: FLOOR(age / 10)"
         raise Refused(ErrorCode.TOO_LARGE, what, at=query.at, fix=fix)
     return Plans(plan, former)
+
+
+def _former_plans(query: Query, policy: Policy, epsilon: Any, plan: Plan) -> tuple[AnyPlan, ...]:
+    """The plans of earlier versions: with all public keys, and before that with epsilons that are no whole grains."""
+    found = []
+    for rounded in (True, False):
+        if rounded or not is_whole(to_rational("epsilon", epsilon)):
+            try:
+                found.append(plan_for(query, policy, epsilon, rounded=rounded, narrow=False))
+            except Refused:  # it was not answered then
+                continue
+    return tuple(each for each in found if each.key != plan.key)
 
 
 class Planner:
@@ -74,12 +88,14 @@ class Planner:
         self._lock = threading.Lock()
         self._kept: OrderedDict[Hashable, Plans] = OrderedDict()
 
-    def plan(self, question: Question, analyst: str | None = None) -> Plan:
+    def plan(self, question: Question, analyst: str | None = None) -> AnyPlan:
         """Return the plan of a question of an analyst's, or raise Refused; of nobody's in particular where None."""
         policy = self.policy if analyst is None else self.policy.asked_by(analyst)
         plan, former = self._find(question, policy)
-        if former is not None and self._knows_only is not None and self._knows_only(former.key, plan.key):
-            return former
+        if self._knows_only is not None:
+            for each in former:
+                if self._knows_only(each.key, plan.key):
+                    return each
         return plan
 
     def _find(self, question: Question, policy: Policy) -> Plans:

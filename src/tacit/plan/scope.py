@@ -58,6 +58,13 @@ from tacit.query.nodes import (
 )
 from tacit.query.types import NUMERIC_TYPES, Type
 
+_WITHOUT_MATCH = "keep those without a match: FROM a LEFT JOIN b USING (id) WHERE b.x IS NULL"
+_STACKS = {
+    "UNION": "write UNION ALL, which keeps every row, and group what comes out of it",
+    "INTERSECT": "join on the unit: FROM a JOIN b USING (id)",
+    "EXCEPT": _WITHOUT_MATCH,
+}
+
 
 @dataclass(frozen=True)
 class Scope:
@@ -86,6 +93,7 @@ class Scope:
             if there:
                 fix = "leave it out: which rows come first depends on other people's rows"
                 raise Refused(ErrorCode.UNSUPPORTED, f"{what} in a subquery is not answered", at=query.at, fix=fix)
+        _refuse_over_rows(query)
         relation = self.relation(query.source)
         self.notes.extend(about_constants(query, relation))
         clauses = [*(o.scalar for o in query.outputs), *([] if query.having is None else [query.having])]
@@ -117,6 +125,11 @@ class Scope:
         return replace(relation, rows=rows, fields=tuple(fields), unit=unit, sources=())
 
     def _union(self, union: UnionAll) -> Relation:
+        if union.operation != "union all":
+            word = union.operation.upper()
+            raise Refused(
+                ErrorCode.UNSUPPORTED, f"{word} of rows is not answered", at=union.at, fix=_STACKS[word.split()[0]]
+            )
         parts = [self.subquery(query) for query in union.parts]
         first = parts[0]
         for part in parts[1:]:
@@ -234,6 +247,19 @@ def clamp_column(column: Declared, plain: Scalar) -> TypedScalar:
             clamped = Case(((early, first), (late, last)), plain)
             return TypedScalar(clamped, Type.DATE, column.lower, column.upper, Fraction(1))
     return TypedScalar(plain, column.type)
+
+
+def _refuse_over_rows(query: Query) -> None:
+    """Refuse what only released tables have: it would compare the rows of one unit with those of others."""
+    if query.sets is not None:
+        what, fix = "grouping sets in a subquery over rows are not answered", "group by one list of keys there"
+        raise Refused(ErrorCode.UNSUPPORTED, what, at=query.at, fix=fix)
+    if query.distinct:
+        what, fix = "DISTINCT of aggregates in a subquery over rows is not answered", "leave DISTINCT out"
+        raise Refused(ErrorCode.UNSUPPORTED, what, at=query.at, fix=fix)
+    if query.qualify is not None:
+        what, fix = "QUALIFY in a subquery over rows is not answered", "filter with WHERE or HAVING"
+        raise Refused(ErrorCode.UNSUPPORTED, what, at=query.at, fix=fix)
 
 
 def _expand_stars(outputs: tuple[SelectItem, ...], relation: Relation) -> Iterator[SelectItem]:

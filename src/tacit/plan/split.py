@@ -15,6 +15,7 @@ from tacit.aggregates.registry import function_of
 from tacit.answers.post_processing_plan import OutputColumn
 from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.plan.bounds import TypedScalar, bind, domain
+from tacit.plan.narrow import KeyNarrowing
 from tacit.plan.relation import Field, Relation, condition
 from tacit.query.functions import Function
 from tacit.query.nodes import (
@@ -55,14 +56,15 @@ class Halves:
     order: tuple[OrderItem, ...]
 
 
-def split(query: Query, relation: Relation) -> Halves:
-    """Both halves of the question, bound to its rows."""
-    return _Splitter(query, relation).halves()
+def split(query: Query, relation: Relation, *, narrow: bool = True) -> Halves:
+    """Both halves of the question, bound to its rows; its public keys are those that WHERE leaves, or all of them."""
+    return _Splitter(query, relation, KeyNarrowing(relation, query.where if narrow else None)).halves()
 
 
 class _Splitter:
-    def __init__(self, query: Query, relation: Relation) -> None:
+    def __init__(self, query: Query, relation: Relation, narrowing: KeyNarrowing) -> None:
         self.query = query
+        self.narrowing = narrowing
         self.relation = relation
         self.named = {output.name.lower(): output.scalar for output in query.outputs}
         self.keys: list[GroupKey] = []
@@ -89,7 +91,7 @@ class _Splitter:
         order = tuple(
             OrderItem(self.finishing(item.scalar).scalar, item.descending, item.nulls_first) for item in query.order
         )
-        if not self.aggregates:
+        if not self.aggregates and not self.keys:
             fix = "add COUNT(*), SUM(x) or AVG(x)"
             raise Refused(ErrorCode.AGGREGATE, "the question asks for no aggregate", at=query.at, fix=fix)
         return Halves(where, tuple(self.keys), tuple(self.key_types), tuple(self.aggregates), results, having, order)
@@ -114,11 +116,13 @@ class _Splitter:
             )
         self.known.append(resolved)
         values = found.values if found is not None and found.values is not None else domain(bound, MAX_RANGE)
+        values = self.narrowing.values(scalar, values, MAX_RANGE)
         if bound.type is Type.FLOAT:
             self.keys.append(self.whole_key(bound, values, scalar))
             self.key_types.append(Type.INT)
             return
-        self.keys.append(GroupKey(*_with_other(bound.scalar, values, found)))
+        others = found is not None and not self.narrowing.excludes_others(found)
+        self.keys.append(GroupKey(*_with_other(bound.scalar, values, found if others else None)))
         self.key_types.append(bound.type)
 
     def whole_key(self, bound: TypedScalar, values: tuple[Key, ...] | None, scalar: Scalar) -> GroupKey:

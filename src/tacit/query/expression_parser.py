@@ -6,6 +6,8 @@ binds least, to a sign before a number; two comparisons in a row need brackets.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from dataclasses import replace
 from fractions import Fraction
 from typing import NoReturn
 
@@ -20,8 +22,20 @@ from tacit.query.function_calls import (
     build_timestamp,
     is_known_function,
 )
-from tacit.query.functions import COMPARISONS, CONDITIONS, DATE_PARTS, TIME_PARTS, Function
-from tacit.query.nodes import Call, Case, ColumnReference, Literal, Scalar
+from tacit.query.functions import COMPARISONS, CONDITIONS, DATE_PARTS, GROUPING, TIME_PARTS, WINDOW_FUNCTIONS, Function
+from tacit.query.nodes import (
+    Aggregate,
+    Call,
+    Case,
+    ColumnReference,
+    Literal,
+    OrderItem,
+    Query,
+    Scalar,
+    ScalarSubquery,
+    UnionAll,
+    Window,
+)
 from tacit.query.refusals import (
     CAST_SUGGESTIONS,
     FUNCTIONS_WITHOUT_PARENTHESES,
@@ -65,16 +79,21 @@ _CASTING = frozenset({"cast", "try_cast"})
 _IS_WHOLE = DATE_PARTS | TIME_PARTS | {Function.FLOOR, Function.CEIL}
 _MATCHES = frozenset({"SIMILAR", "GLOB", "REGEXP", "RLIKE"})
 _IS_CONDITION = COMPARISONS | CONDITIONS | {Function.IN, Function.IS_NULL, Function.LIKE}
+_MOST_FRAME = 9  # digits of a number of rows
 _SUBQUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES"})
 
 
-class ExpressionParser(TokenCursor):
+class ExpressionParser(TokenCursor, ABC):
     """Reads expressions."""
 
     def __init__(self, text: str, aggregates: Aggregates) -> None:
         super().__init__(text)
         self.aggregates = aggregates
         self.level = 0
+
+    @abstractmethod
+    def query(self) -> Query | UnionAll:
+        """A query in brackets."""
 
     def scalar(self, least: int = _OR) -> Scalar:
         """An expression, of operators that bind at least so much."""
@@ -210,12 +229,13 @@ class ExpressionParser(TokenCursor):
             if isinstance(value, int | Fraction) and not isinstance(value, bool):
                 return Literal(-value, self.since(start))
             return Call(Function.NEGATE, (operand,), self.since(start))
-        found = self._primary()
+        found = self.primary()
         while self.accept("::"):
             found = self._cast(found, start, self._type())
         return found
 
-    def _primary(self) -> Scalar:
+    def primary(self) -> Scalar:
+        """A value without operators: a constant, a column, a call or what stands in brackets."""
         token, start = self.token, self.index
         match token.kind, token.key:
             case "number", _:
@@ -233,11 +253,11 @@ class ExpressionParser(TokenCursor):
                 return self._case(start)
             case _, "DATE" if self.tokens[self.index + 1].kind == "text":
                 self.index += 1
-                operand = self._primary()
+                operand = self.primary()
                 return build_date(operand, self.since(start))
             case _, "TIMESTAMP" | "DATETIME" if self.tokens[self.index + 1].kind == "text":
                 self.index += 1
-                operand = self._primary()
+                operand = self.primary()
                 return build_timestamp(operand, self.since(start))
             case _, "TIMESTAMPTZ" | "TIME" if self.tokens[self.index + 1].kind == "text":
                 fix = "write DATE '2025-12-31', or TIMESTAMP '2025-12-31 10:00:00' in the column's zone"
@@ -306,8 +326,10 @@ class ExpressionParser(TokenCursor):
     def _bracket(self, start: int) -> Scalar:
         closing = self.closing[self.index]
         if self.after() in _SUBQUERIES:
-            fix = "ask for its value first and write it here, or join one row for each unit: JOIN (SELECT ...) AS s"
-            raise refuse_unsupported("a subquery as a value", fix, self.through(start, closing))
+            self.index += 1
+            query = self.query()
+            self.expect(")")
+            return ScalarSubquery(query, self.since(start))
         self.index += 1
         found = self.scalar()
         if self.sees(","):
@@ -339,8 +361,10 @@ class ExpressionParser(TokenCursor):
         """A function with its arguments, and for an aggregate WITHIN GROUP and FILTER."""
         name = self.token.text.lower()
         closing = self.closing[self.index + 1]
-        if self.tokens[closing + 1].key == "OVER":
-            self._window(start, closing + 1)
+        if name in WINDOW_FUNCTIONS and self.tokens[closing + 1].key in {"OVER", "IGNORE", "RESPECT"}:
+            return self._window_function(name, start, closing)
+        if name in {"grouping", "grouping_id"}:
+            return self._grouping(start)
         if name in {"exists", "any", "some", "all"}:
             fix = "compare with one value: x >= 3, or list the values: x IN ('A', 'B')"
             if name == "exists":
@@ -364,11 +388,15 @@ class ExpressionParser(TokenCursor):
             self.accept("WHERE")
             where = self.scalar()
             self.expect(")")
-        if self.sees("OVER"):
-            self._window(start, self.index)
-        return build_call(
+        found = build_call(
             CallSyntax(name, tuple(arguments), self.since(start), star, distinct, within, where), self.aggregates
         )
+        if not self.sees("OVER"):
+            return found
+        if not isinstance(found, Aggregate):
+            fix = "compute it without OVER, or of an aggregate over a window: SUM(n) OVER ()"
+            raise refuse_unsupported(f"{name.upper()} over a window", fix, self.through(start, self.index))
+        return self._over("", (), found, start)
 
     def _arguments(self, name: str, start: int, closing: int) -> tuple[bool, bool, list[Scalar]]:
         """What stands between the brackets of a call: whether it is *, whether it has DISTINCT, and the arguments."""
@@ -418,9 +446,90 @@ class ExpressionParser(TokenCursor):
         self.expect(")")
         return operand, descending
 
-    def _window(self, start: int, over: int) -> NoReturn:
-        end = self.closing.get(over + 1, min(over + 1, len(self.tokens) - 2))
-        raise refuse_unsupported(*UNSUPPORTED_CLAUSES["OVER"], self.through(start, end))
+    def _window_function(self, name: str, start: int, closing: int) -> Window:
+        """RANK() OVER (...), LAG(n, 1) OVER (...)."""
+        least, most = WINDOW_FUNCTIONS[name]
+        self.index += 2
+        _, distinct, arguments = self._arguments(name, start, closing)
+        if distinct or not least <= len(arguments) <= most:
+            usage = {0: f"{name.upper()}()", 1: f"{name.upper()}(n)", 2: f"{name.upper()}(n, 2)"}[least]
+            fix = f"write {usage} OVER (ORDER BY n)"
+            raise refuse_unsupported(f"{name.upper()} with other arguments", fix, self.since(start))
+        if self.accept("RESPECT"):
+            self.expect("NULLS")
+        if self.sees("IGNORE"):
+            self.refuse_unexpected("OVER")
+        return self._over(name, tuple(arguments), None, start)
+
+    def _over(self, name: str, arguments: tuple[Scalar, ...], aggregate: Aggregate | None, start: int) -> Window:
+        """The rest of a window function: OVER (...), or OVER and the name of a window."""
+        self.expect("OVER")
+        window = self.window_definition() if self.sees("(") else Window("", (), None, name=self.name("a window"))
+        return replace(window, function=name, arguments=arguments, aggregate=aggregate, at=self.since(start))
+
+    def window_definition(self) -> Window:
+        """(PARTITION BY ward ORDER BY n DESC ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)."""
+        self.expect("(")
+        partition: list[Scalar] = []
+        order: list[OrderItem] = []
+        if self.accept("PARTITION", "BY"):
+            partition.append(self.scalar())
+            while self.accept(","):
+                partition.append(self.scalar())
+        if self.accept("ORDER", "BY"):
+            order.append(self.order_item())
+            while self.accept(","):
+                order.append(self.order_item())
+        frame = self._frame() if self.sees("ROWS", "RANGE", "GROUPS") else ""
+        self.expect(")")
+        return Window("", (), None, tuple(partition), tuple(order), frame)
+
+    def order_item(self) -> OrderItem:
+        """An item of ORDER BY: an expression, its direction, and where NULLs come; last unless it says otherwise."""
+        scalar = self.scalar()
+        descending = self.accept("DESC")
+        if not descending:
+            self.accept("ASC")
+        first = self.accept("NULLS", "FIRST")
+        if not first:
+            self.accept("NULLS", "LAST")
+        return OrderItem(scalar, descending, first)
+
+    def _frame(self) -> str:
+        """ROWS BETWEEN 6 PRECEDING AND CURRENT ROW, in one spelling."""
+        unit = self.token.key
+        self.index += 1
+        if self.accept("BETWEEN"):
+            first = self._frame_end(unit)
+            self.expect("AND")
+            return f"{unit} BETWEEN {first} AND {self._frame_end(unit)}"
+        return f"{unit} BETWEEN {self._frame_end(unit)} AND CURRENT ROW"
+
+    def _frame_end(self, unit: str) -> str:
+        start = self.index
+        if self.accept("CURRENT", "ROW"):
+            return "CURRENT ROW"
+        if self.accept("UNBOUNDED"):
+            size = "UNBOUNDED"
+        else:
+            size = self.token.text if self.token.kind == "number" else ""
+            self.index += 1
+            if not size.isdigit() or len(size) > _MOST_FRAME or unit == "RANGE":
+                fix = "count rows: ROWS BETWEEN 6 PRECEDING AND CURRENT ROW"
+                raise refuse_unsupported("a window's frame of anything but a number of rows", fix, self.since(start))
+        if self.accept("PRECEDING"):
+            return f"{size} PRECEDING"
+        self.expect("FOLLOWING")
+        return f"{size} FOLLOWING"
+
+    def _grouping(self, start: int) -> Call:
+        """GROUPING(a, b): which of these keys a row adds up over, as bits."""
+        closing = self.closing[self.index + 1]
+        self.index += 2
+        _, _, arguments = self._arguments("grouping", start, closing)
+        if not arguments:
+            raise refuse_unsupported("GROUPING of nothing", "name a key: GROUPING(x)", self.since(start))
+        return Call(GROUPING, tuple(arguments), self.since(start))
 
     def _type(self) -> str:
         """The name of a type, with its numbers: DECIMAL(10, 2)."""

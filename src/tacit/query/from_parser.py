@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from tacit.errors import ErrorCode, Refused
@@ -33,7 +32,7 @@ class CommonTable:
     nodes: int
 
 
-class FromParser(ExpressionParser, ABC):
+class FromParser(ExpressionParser):
     """Reads what a query is over."""
 
     def __init__(self, text: str, aggregates: Aggregates) -> None:
@@ -42,10 +41,6 @@ class FromParser(ExpressionParser, ABC):
         self.sources = 0
         self.nodes = 0
         self.unnamed = 0
-
-    @abstractmethod
-    def query(self) -> Query | UnionAll:
-        """A query in brackets."""
 
     def count_parts(self, scalar: Scalar) -> Scalar:
         """The scalar, its parts counted against the limit of the whole question."""

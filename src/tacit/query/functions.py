@@ -80,3 +80,19 @@ MOST_TEXTS = 8  # texts that one text may be put together from
 MOST_LITERAL = 250  # characters of a text in a question about rows
 MOST_PATTERN = 100  # characters of a pattern of LIKE
 MOST_POSITION = 2**31 - 1  # the largest start and length of SUBSTRING
+
+# Functions over windows of released values, and the least and largest number of their arguments.
+WINDOW_FUNCTIONS = {
+    "row_number": (0, 0),
+    "rank": (0, 0),
+    "dense_rank": (0, 0),
+    "percent_rank": (0, 0),
+    "cume_dist": (0, 0),
+    "ntile": (1, 1),
+    "lag": (1, 3),
+    "lead": (1, 3),
+    "first_value": (1, 1),
+    "last_value": (1, 1),
+    "nth_value": (2, 2),
+}
+GROUPING = "grouping"  # of keys, replaced by a constant in each grouping set

@@ -7,8 +7,8 @@ Three kinds: scalars (a value for each row, or for each row of an answer), the `
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -77,6 +77,32 @@ class Aggregate:
 
 
 @dataclass(frozen=True)
+class Window:
+    """FUNCTION(arguments) OVER (PARTITION BY partition ORDER BY order frame), of released values.
+
+    An aggregate over a window stands in `aggregate`, and has no function and no arguments. `frame` is as it is written,
+    of whole numbers; empty where it is left out. `name` is that of a window in WINDOW, until it is read.
+    """
+
+    function: str
+    arguments: tuple[Scalar, ...]
+    aggregate: Aggregate | None
+    partition: tuple[Scalar, ...] = ()
+    order: tuple[OrderItem, ...] = ()
+    frame: str = ""
+    name: str = ""
+    at: SourceLocation | None = _place()
+
+
+@dataclass(frozen=True)
+class ScalarSubquery:
+    """A query in brackets that stands for its only value."""
+
+    query: Query | UnionAll
+    at: SourceLocation | None = _place()
+
+
+@dataclass(frozen=True)
 class Clamp:
     """The operand, NaN read as NULL and, where there are bounds, moved to the nearest one."""
 
@@ -117,7 +143,20 @@ class ReleasedKey:
     index: int
 
 
-Scalar = Literal | ColumnReference | Call | Case | Aggregate | Clamp | ToFloat | Quantize | ReleasedValue | ReleasedKey
+Scalar = (
+    Literal
+    | ColumnReference
+    | Call
+    | Case
+    | Aggregate
+    | Window
+    | ScalarSubquery
+    | Clamp
+    | ToFloat
+    | Quantize
+    | ReleasedValue
+    | ReleasedKey
+)
 
 
 @dataclass(frozen=True)
@@ -172,7 +211,10 @@ FromItem = TableReference | DerivedTable | Join
 
 @dataclass(frozen=True)
 class Query:
-    """SELECT outputs FROM source WHERE ... GROUP BY keys HAVING ... ORDER BY ... LIMIT ... OFFSET ..."""
+    """SELECT outputs FROM source WHERE ... GROUP BY keys HAVING ... QUALIFY ... ORDER BY ... LIMIT ... OFFSET ...
+
+    `sets` are the grouping sets, each of positions in `keys`; None where all of them are grouped by at once.
+    """
 
     source: FromItem
     outputs: tuple[SelectItem, ...]
@@ -182,14 +224,18 @@ class Query:
     order: tuple[OrderItem, ...]
     limit: int | None
     offset: int
+    distinct: bool = False
+    sets: tuple[tuple[int, ...], ...] | None = None
+    qualify: Scalar | None = None
     at: SourceLocation | None = _place()
 
 
 @dataclass(frozen=True)
 class UnionAll:
-    """UNION ALL. Columns are matched by their position, and named as in the first part."""
+    """UNION ALL, or what `operation` says. Columns are matched by their position, and named as in the first part."""
 
     parts: tuple[Query, ...]
+    operation: str = "union all"
     at: SourceLocation | None = _place()
 
 
@@ -310,10 +356,41 @@ def children(scalar: Scalar) -> tuple[Scalar, ...]:
             return (*(part for branch in branches for part in branch), otherwise)
         case Aggregate(_, argument, others=others):
             return others if argument is None else (argument, *others)
+        case Window(_, arguments, aggregate, partition, order):
+            measured = () if aggregate is None else children(aggregate)
+            return (*arguments, *measured, *partition, *(item.scalar for item in order))
         case Clamp(operand) | ToFloat(operand) | Quantize(operand):
             return (operand,)
         case _:
             return ()
+
+
+def rebuild(scalar: Scalar, change: Callable[[Scalar], Scalar | None]) -> Scalar:
+    """The scalar with each outermost part that `change` has another for replaced by that."""
+    found = change(scalar)
+    if found is not None:
+        return found
+
+    def each(parts: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+        return tuple(rebuild(part, change) for part in parts)
+
+    match scalar:
+        case Call(function, arguments, at):
+            return Call(function, each(arguments), at)
+        case Case(branches, otherwise, at):
+            parts = tuple((rebuild(when, change), rebuild(then, change)) for when, then in branches)
+            return Case(parts, rebuild(otherwise, change), at)
+        case Aggregate(argument=argument, others=others) if argument is not None:
+            return replace(scalar, argument=rebuild(argument, change), others=each(others))
+        case Window(_, arguments, aggregate, partition, order):
+            if aggregate is not None and aggregate.argument is not None:
+                inside = rebuild(aggregate.argument, change)
+                aggregate = replace(aggregate, argument=inside, others=each(aggregate.others))
+            ordered = tuple(replace(item, scalar=rebuild(item.scalar, change)) for item in order)
+            return replace(
+                scalar, arguments=each(arguments), aggregate=aggregate, partition=each(partition), order=ordered
+            )
+    return scalar
 
 
 def walk(scalar: Scalar) -> Iterator[Scalar]:
@@ -328,7 +405,7 @@ def walk_clauses(query: Query) -> Iterator[Scalar]:
     yield from (output.scalar for output in query.outputs)
     yield from query.keys
     yield from (order.scalar for order in query.order)
-    yield from (clause for clause in (query.where, query.having) if clause is not None)
+    yield from (clause for clause in (query.where, query.having, query.qualify) if clause is not None)
 
 
 def find_location(scalar: Scalar) -> SourceLocation | None:

@@ -12,8 +12,10 @@ joins.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations
 from typing import NamedTuple, NoReturn
 
 from tacit.errors import ErrorCode, Refused, SourceLocation
@@ -26,17 +28,20 @@ from tacit.query.nodes import (
     Aggregate,
     Call,
     ColumnReference,
+    DerivedTable,
     Literal,
     OrderItem,
     Query,
     Scalar,
+    ScalarSubquery,
     SelectItem,
     UnionAll,
+    Window,
     is_star,
+    rebuild,
     walk,
 )
 from tacit.query.refusals import (
-    GROUPING_SETS_FIX,
     MAX_ITEMS,
     MAX_NESTED,
     OTHER_STATEMENTS,
@@ -51,16 +56,13 @@ from tacit.query.refusals import (
 )
 
 _MOST_ROWS = 10**9  # that LIMIT and OFFSET take
-_MOST_LEVELS = 4  # of ROLLUP that a refusal spells out
+_MOST_LEVELS = 8  # keys of ROLLUP and CUBE
+MAX_SETS = 64  # grouping sets of a question
+_STACKS = frozenset({"UNION", "INTERSECT", "EXCEPT", "MINUS"})
+_AFTER_KEYS = _STACKS | {"HAVING", "WINDOW", "QUALIFY", "ORDER", "LIMIT", "OFFSET", "FETCH", "WITH"}
+Sets = tuple[tuple[int, ...], ...]
 _CLAUSES = frozenset({"FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "SELECT", "JOIN", "ON"})
 _ORDER = "the order is SELECT, FROM, JOIN, WHERE, GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET"
-_WITHOUT_MATCH = "keep those without a match: FROM a LEFT JOIN b USING (id) WHERE b.x IS NULL"
-_STACKS = {
-    "UNION": "write UNION ALL, which keeps every row, and group what comes out of it",
-    "INTERSECT": "join on the unit: FROM a JOIN b USING (id)",
-    "EXCEPT": _WITHOUT_MATCH,
-    "MINUS": _WITHOUT_MATCH,
-}
 
 
 def parse(text: str, aggregates: Aggregates) -> Query:
@@ -70,6 +72,10 @@ def parse(text: str, aggregates: Aggregates) -> Query:
 
 class _QueryParser(FromParser):
     """Reads queries, clause by clause."""
+
+    def __init__(self, text: str, aggregates: Aggregates) -> None:
+        super().__init__(text, aggregates)
+        self.windows: dict[str, Window] = {}  # of the query that was read last
 
     def question(self) -> Query:
         """The whole text: one query, and nothing after it."""
@@ -84,7 +90,8 @@ class _QueryParser(FromParser):
             raise Refused(ErrorCode.STATEMENT, "one question at a time", at=self.here(), fix=fix)
         if self.token.kind != "end":
             self._end()
-        assert isinstance(found, Query)
+        if isinstance(found, UnionAll):
+            found = _around(found, found.at)
         if nesting(found) > MAX_NESTED:
             what = f"subqueries are nested more than {MAX_NESTED} deep"
             raise refuse_too_large(what, found.at, "compute more in each subquery")
@@ -106,26 +113,26 @@ class _QueryParser(FromParser):
         raise Refused(ErrorCode.SYNTAX, what, at=self.here(), fix=fix)
 
     def query(self, *, whole: bool = False) -> Query | UnionAll:
-        """A query with its WITH, or several under UNION ALL; the `whole` question is one."""
+        """A query with its WITH, or several under UNION ALL; `whole` is the question itself."""
         start, outer = self.index, self.parts
         if self.accept("WITH"):
             self.with_()
         bare = not self.sees("(")
-        stacked = [self._part(whole=whole)]
+        found = self._part(whole=whole)
+        operations = set()
         while self.token.key in _STACKS:
-            self._stack(whole=whole)
-            stacked.append(self._part(whole=whole))
+            first, operation = self.index, self._stack()
+            operations.add(operation)
+            if len(operations) > 1:
+                fix = "put brackets around what belongs together: (SELECT ... UNION ALL SELECT ...) EXCEPT SELECT ..."
+                raise refuse_unsupported("a mix of UNION, INTERSECT and EXCEPT", fix, self.since(first))
+            found = _stacked(found, operation, self._part(whole=whole), self.since(first))
         self.parts = outer
-        if bare and len(stacked) == 1 and isinstance(stacked[0], Query):
-            return self._tail(stacked[0])
-        if self.sees("ORDER", "LIMIT", "OFFSET"):
-            word = "ORDER BY" if self.sees("ORDER") else self.token.key
-            fix = "put it into the brackets, or after the outer question"
-            raise refuse_unsupported(f"{word} after brackets or UNION ALL", fix, self.here())
-        if len(stacked) == 1:
-            return stacked[0]
-        flat = [query for part in stacked for query in (part.parts if isinstance(part, UnionAll) else (part,))]
-        return UnionAll(tuple(flat), self.since(start))
+        if not self.sees("ORDER", "LIMIT", "OFFSET", "FETCH"):
+            return found
+        if not bare or isinstance(found, UnionAll):
+            found = _around(found, self.since(start))
+        return self._tail(found)
 
     def _part(self, *, whole: bool) -> Query | UnionAll:
         if not self.accept("("):
@@ -134,17 +141,17 @@ class _QueryParser(FromParser):
         self.expect(")")
         return found
 
-    def _stack(self, *, whole: bool) -> None:
-        """Read UNION ALL, or refuse what else stacks queries."""
+    def _stack(self) -> str:
+        """Read UNION ALL or what else puts queries together, or refuse it."""
         start, word = self.index, self.token.key
         self.index += 1
+        word = "EXCEPT" if word == "MINUS" else word
         every = self.accept("ALL")
-        if whole:
-            raise refuse_unsupported(f"{word} of questions", "ask the parts one after the other", self.since(start))
-        if word != "UNION" or not every:
-            raise refuse_unsupported(word, _STACKS[word], self.since(start))
+        if not every:
+            self.accept("DISTINCT")
         if self.sees("BY"):
-            raise refuse_unsupported("UNION ALL BY NAME", "select the columns in the same order", self.since(start))
+            raise refuse_unsupported(f"{word} ALL BY NAME", "select the columns in the same order", self.since(start))
+        return f"{word.lower()} all" if every else word.lower()
 
     def _select(self, *, whole: bool) -> Query:
         """SELECT ... FROM ... WHERE ... GROUP BY ... HAVING ..."""
@@ -154,12 +161,13 @@ class _QueryParser(FromParser):
         if self.token.key in WRITE_STATEMENTS | OTHER_STATEMENTS:
             raise refuse_statement(self.token.key, self.here())
         self.expect("SELECT")
-        if self.sees("TOP") and self.tokens[self.index + 1].kind == "number":
-            raise refuse_unsupported("TOP", "write LIMIT 3 at the end", self.through(self.index, self.index + 1))
-        if self.sees("DISTINCT"):
-            fix = "SELECT ward, COUNT(*) ... GROUP BY ward shows each value once"
-            raise refuse_unsupported("SELECT DISTINCT", fix, self.through(start, self.index))
-        self.accept("ALL")
+        distinct = self.accept("DISTINCT")
+        if distinct and self.sees("ON"):
+            fix = "number the rows: QUALIFY ROW_NUMBER() OVER (PARTITION BY x ORDER BY n DESC) = 1"
+            raise refuse_unsupported("DISTINCT ON", fix, self.through(start, self.index))
+        if not distinct:
+            self.accept("ALL")
+        top = self._top() if self.sees("TOP") and self.tokens[self.index + 1].kind == "number" else None
         outputs = self._outputs()
         if not self.sees("FROM") and (self.token.kind == "end" or self.sees(")", ";") or self.token.key in _CLAUSES):
             what = "the question does not name a table"
@@ -171,18 +179,65 @@ class _QueryParser(FromParser):
         if whole and has_table(source):
             _refuse_rows(outputs)
         where = self.count_parts(self.scalar()) if self.accept("WHERE") else None
-        keys = self._keys(outputs) if self.accept("GROUP", "BY") else ()
+        keys, sets = self._keys(outputs) if self.accept("GROUP", "BY") else ((), None)
         having = self.count_parts(self.scalar()) if self.accept("HAVING") else None
-        return Query(source, outputs, where, keys, having, (), None, 0, self.since(start))
+        windows = self._windows() if self.accept("WINDOW") else {}
+        qualify = self.count_parts(self.scalar()) if self.accept("QUALIFY") else None
+        if not windows and self.accept("WINDOW"):
+            windows = self._windows()
+        if distinct and not keys and not any(is_star(o.scalar) or has_aggregate(o.scalar) for o in outputs):
+            keys, distinct = tuple(dict.fromkeys(output.scalar for output in outputs)), False  # each value once
+        found = Query(source, outputs, where, keys, having, (), top, 0, distinct, sets, qualify, self.since(start))
+        self.windows = windows
+        return _with_windows(found, windows)
+
+    def _windows(self) -> dict[str, Window]:
+        """WINDOW w AS (PARTITION BY ward ORDER BY n), ...: by name in small letters."""
+        found: dict[str, Window] = {}
+        while True:
+            name = self.name("a name").lower()
+            self.expect("AS")
+            found[name] = self.window_definition()
+            if not self.accept(","):
+                return found
+
+    def _top(self) -> int:
+        """The number of TOP 10, which is LIMIT 10."""
+        return self._whole("TOP")
 
     def _tail(self, query: Query) -> Query:
-        """ORDER BY, LIMIT and OFFSET."""
+        """ORDER BY, LIMIT and OFFSET, or FETCH FIRST."""
         order = self._order(query.outputs) if self.accept("ORDER", "BY") else ()
-        limit = self._whole("LIMIT") if self.sees("LIMIT") else None
-        offset = self._whole("OFFSET") if self.sees("OFFSET") else 0
-        if limit is None and self.sees("LIMIT"):
-            limit = self._whole("LIMIT")
+        order = tuple(replace(item, scalar=_resolve_windows(item.scalar, self.windows)) for item in order)
+        limit, offset = query.limit, 0
+        while self.sees("LIMIT", "OFFSET", "FETCH"):
+            if self.sees("FETCH"):
+                limit = self._fetch()
+            elif self.sees("OFFSET"):
+                offset = self._whole("OFFSET")
+            elif self.after() == "ALL":
+                self.index += 2
+            else:
+                limit = self._whole("LIMIT")
+                if self.accept(","):  # LIMIT 5, 10: which to leave out comes first
+                    self.index -= 1
+                    limit, offset = self._whole("LIMIT"), limit
         return replace(query, order=order, limit=limit, offset=offset)
+
+    def _fetch(self) -> int:
+        """FETCH FIRST 10 ROWS ONLY."""
+        self.index += 1
+        if not self.accept("FIRST"):
+            self.expect("NEXT")
+        if self.sees("ROW", "ROWS"):
+            number = 1
+        else:
+            self.index -= 1
+            number = self._whole("FETCH FIRST")
+        if not self.accept("ROWS"):
+            self.expect("ROW")
+        self.expect("ONLY")
+        return number
 
     def _outputs(self) -> tuple[SelectItem, ...]:
         """The select list."""
@@ -233,52 +288,86 @@ class _QueryParser(FromParser):
             return self.name("a name")
         return None
 
-    def _keys(self, outputs: tuple[SelectItem, ...]) -> tuple[Scalar, ...]:
-        """GROUP BY: expressions, numbers of columns, or ALL that hold no aggregate."""
+    def _keys(self, outputs: tuple[SelectItem, ...]) -> tuple[tuple[Scalar, ...], Sets | None]:
+        """GROUP BY: expressions, numbers of columns, ALL that hold no aggregate, or grouping sets of them.
+
+        Several grouping sets in a list mean every combination of one of each.
+        """
         start = self.index
         if self.accept("ALL"):
             if any(is_star(output.scalar) for output in outputs):
                 raise refuse_unsupported("GROUP BY ALL with *", "list the columns", self.since(start - 2))
-            return tuple(output.scalar for output in outputs if not has_aggregate(output.scalar))
-        keys = [self._key(outputs)]
+            return tuple(output.scalar for output in outputs if not has_aggregate(output.scalar)), None
+        keys: list[Scalar] = []
+        sets: list[tuple[int, ...]] = [()]
+        while True:
+            added = self._grouping_element(keys, outputs)
+            sets = [tuple(dict.fromkeys((*one, *other))) for one in sets for other in added]
+            if len(sets) > MAX_SETS:
+                raise refuse_too_large(f"more than {MAX_SETS} grouping sets", self.since(start))
+            if not self.accept(","):
+                break
+        if self.accept("WITH"):  # GROUP BY a, b WITH ROLLUP
+            everything = tuple((place,) for place in range(len(keys)))
+            if self.accept("ROLLUP"):
+                sets = _rollup(everything)
+            elif self.accept("CUBE"):
+                sets = _cube(everything)
+            else:
+                self.refuse_unexpected("the end of GROUP BY")
+        return tuple(keys), None if sets == [tuple(range(len(keys)))] and keys else tuple(sets)
+
+    def _grouping_element(self, keys: list[Scalar], outputs: tuple[SelectItem, ...]) -> list[tuple[int, ...]]:
+        """The grouping sets of one element of GROUP BY, as positions in `keys`, which it may add to."""
+        if self.accept("ROLLUP", "("):
+            return _rollup(self._grouping_lists(keys, outputs))
+        if self.accept("CUBE", "("):
+            return _cube(self._grouping_lists(keys, outputs))
+        if self.accept("GROUPING", "SETS", "("):
+            found: list[tuple[int, ...]] = []
+            while True:
+                found += self._grouping_element(keys, outputs)
+                if not self.accept(","):
+                    break
+            self.expect(")")
+            return found
+        return [self._grouping_list(keys, outputs)]
+
+    def _grouping_lists(self, keys: list[Scalar], outputs: tuple[SelectItem, ...]) -> tuple[tuple[int, ...], ...]:
+        found = [self._grouping_list(keys, outputs)]
         while self.accept(","):
-            keys.append(self._key(outputs))
-        if self.accept("WITH"):
-            self.refuse_unexpected("the end of GROUP BY")
-        return tuple(keys)
+            found.append(self._grouping_list(keys, outputs))
+        self.expect(")")
+        if len(found) > _MOST_LEVELS:
+            raise refuse_too_large(f"ROLLUP or CUBE of more than {_MOST_LEVELS} keys", self.here())
+        return tuple(found)
+
+    def _grouping_list(self, keys: list[Scalar], outputs: tuple[SelectItem, ...]) -> tuple[int, ...]:
+        """One key, several in brackets, or none: ()."""
+        start = self.index
+        if not self.sees("("):
+            return (_place_of(self._key(outputs), keys),)
+        end = self.closing[self.index]
+        if end == start + 1:
+            self.index = end + 1
+            return ()
+        if self.tokens[end + 1].key not in {",", ")", ";", ""} | _AFTER_KEYS:  # (a + b) / 2
+            return (_place_of(self._key(outputs), keys),)
+        self.index += 1
+        places = [_place_of(self._key(outputs), keys)]
+        while self.accept(","):
+            places.append(_place_of(self._key(outputs), keys))
+        self.expect(")")
+        return tuple(places)
 
     def _key(self, outputs: tuple[SelectItem, ...]) -> Scalar:
         start = self.index
-        if self.sees("ROLLUP") and self.after() == "(":
-            raise self._refuse_rollup()
-        if (self.sees("CUBE") and self.after() == "(") or (self.sees("GROUPING") and self.after() == "SETS"):
-            self.refuse_unexpected("a key")
-        if self.sees("(") and self.after() == ")":
-            raise refuse_unsupported("GROUP BY ()", "leave GROUP BY out", self.through(start, start + 1))
         key = self.count_parts(self.scalar())
         if not isinstance(key, Literal):
             return key
         if isinstance(key.value, bool) or not isinstance(key.value, int | Fraction):
             raise refuse_unsupported("GROUP BY a constant", "leave it out, or name a column", self.since(start))
         return self._column_at(key.value, outputs, start).scalar
-
-    def _refuse_rollup(self) -> Refused:
-        """A refusal of ROLLUP (a, b), with the questions that it stands for where it is of few names."""
-        first = end = self.index + 2
-        while self.tokens[end].key != ")":  # every bracket is closed
-            end += 1
-        names = [self.through(item, item).words for item in range(first, end, 2)]
-        simple = all(self.tokens[item].kind in {"word", "name"} for item in range(first, end, 2))
-        if (
-            not simple
-            or not 1 <= len(names) <= _MOST_LEVELS
-            or {self.tokens[item].key for item in range(first + 1, end, 2)} - {","}
-        ):
-            return refuse_unsupported("ROLLUP", GROUPING_SETS_FIX, self.here())
-        longest, *others = [f"GROUP BY {', '.join(names[:size])}" for size in range(len(names), 0, -1)]
-        rest = "".join(f"with {some}, " for some in others) + ("and " if others else "")
-        fix = f"ask with {longest} and add its counts and sums up, which is free; or ask {rest}without GROUP BY too"
-        return refuse_unsupported("ROLLUP", fix, self.through(self.index, end))
 
     def _order(self, outputs: tuple[SelectItem, ...]) -> tuple[OrderItem, ...]:
         """ORDER BY. A number means the column of that name in the answer. NULLs come last unless it says otherwise."""
@@ -287,16 +376,11 @@ class _QueryParser(FromParser):
         items = []
         while True:
             start = self.index
-            scalar = self.count_parts(self.scalar())
+            item = self.order_item()
+            scalar = self.count_parts(item.scalar)
             if isinstance(scalar, Literal) and type(scalar.value) in {int, Fraction}:
                 scalar = ColumnReference(self._column_at(scalar.value, outputs, start).name, None, self.since(start))
-            descending = self.accept("DESC")
-            if not descending:
-                self.accept("ASC")
-            first = self.accept("NULLS", "FIRST")
-            if not first:
-                self.accept("NULLS", "LAST")
-            items.append(OrderItem(scalar, descending, first))
+            items.append(replace(item, scalar=scalar))
             if not self.accept(","):
                 return tuple(items)
 
@@ -316,23 +400,82 @@ class _QueryParser(FromParser):
         self.index += 1
         if self.after() == "%":
             raise refuse_unsupported(f"{name} by percent", f"write {name} 10", self.through(start, self.index + 1))
-        if self.sees("ALL"):
-            raise refuse_unsupported(f"{name} ALL", "leave it out", self.through(start, self.index))
-        value = self.scalar()
+        value = self.primary() if name == "TOP" else self.scalar()
         number = value.value if isinstance(value, Literal) else None
         if type(number) is not int or not 0 <= number < _MOST_ROWS:
             what = f"{name} of anything but a whole number below a billion"
             raise refuse_unsupported(what, f"write {name} 10", self.since(start))
-        if self.sees(","):
-            raise refuse_unsupported(f"{name} with a comma", "write LIMIT 10 OFFSET 5", self.through(start, self.index))
         if name == "OFFSET" and not self.accept("ROWS"):
             self.accept("ROW")
         return number
 
 
 def has_aggregate(scalar: Scalar) -> bool:
-    """Whether a scalar holds an aggregate."""
-    return any(isinstance(node, Aggregate) for node in walk(scalar))
+    """Whether a scalar holds an aggregate, or what is computed over a window of them."""
+    return any(isinstance(node, Aggregate | Window | ScalarSubquery) for node in walk(scalar))
+
+
+def _rollup(lists: tuple[tuple[int, ...], ...]) -> list[tuple[int, ...]]:
+    """ROLLUP (a, b): (a, b), (a), ()."""
+    return [_joined(lists[:size]) for size in range(len(lists), -1, -1)]
+
+
+def _cube(lists: tuple[tuple[int, ...], ...]) -> list[tuple[int, ...]]:
+    """CUBE (a, b): (a, b), (a), (b), ()."""
+    sizes = range(len(lists), -1, -1)
+    return [_joined(some) for size in sizes for some in combinations(lists, size)]
+
+
+def _joined(lists: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(place for some in lists for place in some))
+
+
+def _place_of(key: Scalar, keys: list[Scalar]) -> int:
+    """The position of a key, which is added where it is new."""
+    if key not in keys:
+        keys.append(key)
+    return keys.index(key)
+
+
+def _around(query: Query | UnionAll, at: SourceLocation | None) -> Query:
+    """SELECT the same columns FROM (query)."""
+    first = query
+    while isinstance(first, UnionAll):
+        first = first.parts[0]
+    outputs = tuple(SelectItem(output.name, ColumnReference(output.name)) for output in first.outputs)
+    return Query(DerivedTable(query, "subquery", at), outputs, None, (), None, (), None, 0, at=at)
+
+
+def _stacked(left: Query | UnionAll, operation: str, right: Query | UnionAll, at: SourceLocation | None) -> UnionAll:
+    """Two queries put together; a chain of one operation that may be done in any order is one node."""
+
+    def parts(side: Query | UnionAll) -> tuple[Query, ...]:
+        if isinstance(side, Query):
+            return (side,)
+        same = side.operation == operation and operation.startswith("union")
+        return side.parts if same else (_around(side, side.at),)
+
+    return UnionAll((*parts(left), *parts(right)), operation, at)
+
+
+def _with_windows(query: Query, windows: dict[str, Window]) -> Query:
+    """The query with each name of a window replaced by what WINDOW says it is."""
+    outputs = tuple(replace(output, scalar=_resolve_windows(output.scalar, windows)) for output in query.outputs)
+    qualify = None if query.qualify is None else _resolve_windows(query.qualify, windows)
+    return replace(query, outputs=outputs, qualify=qualify)
+
+
+def _resolve_windows(scalar: Scalar, windows: dict[str, Window]) -> Scalar:
+    def change(node: Scalar) -> Scalar | None:
+        if not isinstance(node, Window) or not node.name:
+            return None
+        known = windows.get(node.name.lower())
+        if known is None:
+            what, fix = f"there is no window {to_printable(node.name)}", "name it: WINDOW w AS (ORDER BY n)"
+            raise Refused(ErrorCode.SYNTAX, what, at=node.at, fix=fix)
+        return replace(node, partition=known.partition, order=known.order, frame=known.frame, name="")
+
+    return rebuild(scalar, change)
 
 
 def _refuse_rows(outputs: tuple[SelectItem, ...]) -> None:
@@ -386,6 +529,8 @@ def _name(scalar: Scalar, position: int) -> str:
             return name
         case Aggregate("count", None):
             return "count"
+        case Window(function, _, aggregate):
+            return function if aggregate is None else _name(aggregate, position)
         case Aggregate(function, argument, distinct, share):
             word = "median" if share == Fraction(1, 2) else f"{function}_distinct" if distinct else function
             return f"{word}_{argument.name}" if isinstance(argument, ColumnReference) else word

@@ -34,13 +34,9 @@ SMALLER_FIX = "ask several smaller questions"
 PER_UNIT_JOIN_EXAMPLE = "JOIN (SELECT id, COUNT(*) AS n FROM t GROUP BY id) AS s USING (id)"  # one row for each unit
 
 _PATTERN = "use LIKE, where % is any text and _ is any one character: x LIKE 'flu%'"
-GROUPING_SETS_FIX = "ask with all keys and add the counts and sums up, which is free; or ask once for each list of keys"
 
 # What may stand where the grammar has something else: the first word, what it is called, what to do instead.
 UNSUPPORTED_CLAUSES = {
-    "WINDOW": ("WINDOW", "aggregate with GROUP BY instead"),
-    "OVER": ("a window function", "aggregate with GROUP BY instead"),
-    "QUALIFY": ("QUALIFY", "filter released values with HAVING"),
     "TABLESAMPLE": ("TABLESAMPLE", "leave it out: the noise already hides each row"),
     "SAMPLE": ("SAMPLE", "leave it out: the noise already hides each row"),
     "PIVOT": ("PIVOT", "use CASE inside an aggregate: SUM(CASE WHEN ward = 'A' THEN cost END)"),
@@ -48,7 +44,6 @@ UNSUPPORTED_CLAUSES = {
     "CONNECT": ("CONNECT BY", "join as often as needed: JOIN ... USING (id)"),
     "FOR": ("FOR UPDATE", "leave it out: nothing is ever written"),
     "INTO": ("INTO", "leave it out: take the answer with .to_pandas()"),
-    "FETCH": ("FETCH FIRST", "write LIMIT 10"),
     "LATERAL": ("LATERAL", f"join one row for each unit: {PER_UNIT_JOIN_EXAMPLE}"),
     "COLLATE": ("COLLATE", "compare with LOWER(x) = 'flu'"),
     "IGNORE": ("IGNORE NULLS", "leave it out: aggregates leave NULLs out"),
@@ -58,9 +53,6 @@ UNSUPPORTED_CLAUSES = {
     "GLOB": ("GLOB", _PATTERN),
     "REGEXP": ("REGEXP", _PATTERN),
     "RLIKE": ("RLIKE", _PATTERN),
-    "ROLLUP": ("ROLLUP", GROUPING_SETS_FIX),
-    "CUBE": ("CUBE", GROUPING_SETS_FIX),
-    "GROUPING": ("GROUPING SETS", GROUPING_SETS_FIX),
 }
 
 UNSUPPORTED_JOINS = {
@@ -78,9 +70,9 @@ UNSUPPORTED_JOINS = {
 _RESERVED = (
     "ALL AND ANY AS ASC BETWEEN BY CASE DESC DISTINCT ELSE END EXCEPT EXISTS FALSE FILTER FROM GROUP HAVING ILIKE IN "
     "INNER INTERSECT IS ISNULL JOIN LEFT LIKE LIMIT NOT NOTNULL NULL NULLS OFFSET ON OR ORDER OUTER SELECT SOME THEN "
-    "TRUE UNION USING VALUES WHEN WHERE WITH WITHIN"
+    "TRUE UNION USING VALUES WHEN WHERE WITH WITHIN WINDOW OVER QUALIFY FETCH"
 )
-_NAMES_TOO = {"SAMPLE", "IGNORE", "RESPECT", "GROUPING", "ROLLUP", "CUBE"}  # where no such clause can start
+_NAMES_TOO = {"SAMPLE", "IGNORE", "RESPECT"}  # where no such clause can start
 RESERVED = frozenset(_RESERVED.split()) | (UNSUPPORTED_CLAUSES.keys() - _NAMES_TOO) | UNSUPPORTED_JOINS.keys()
 
 _STATEMENTS = (
@@ -93,7 +85,7 @@ METADATA_STATEMENTS = frozenset({"DESC", "DESCRIBE", "EXPLAIN", "PRAGMA", "SHOW"
 
 _ORDER = "which row comes first decides it; ask for MIN, MAX, MEDIAN or MODE"
 _SHOWS = "it would show single rows; count them: SELECT ward, COUNT(*) ... GROUP BY ward"
-_WINDOW = "rows are not numbered or compared in turn; aggregate with GROUP BY"
+_WINDOW = "it needs a window: RANK() OVER (ORDER BY COUNT(*) DESC)"
 _TEXT = "use LOWER, UPPER, TRIM, LENGTH, SUBSTRING and ||"
 _CLOCK = "write the date itself: DATE '2025-12-31'"
 _WEEKDAY = "ISODOW(d) is 1 on Monday and 7 on Sunday"
@@ -144,7 +136,6 @@ _INSTEAD = {
     "FLOOR(x) drops the decimals of a positive number": "trunc truncate",
     "write CASE WHEN ... THEN ... ELSE ... END": "decode choose nvl2",
     "list the values: IN ('A', 'B')": "any some all array list_contains list_value",
-    GROUPING_SETS_FIX: "rollup cube grouping grouping_id",
     "name the columns one by one": "row struct struct_pack columns map unnest",
     "declare the type in the policy": "convert cast_to_type",
 }

@@ -20,7 +20,7 @@ from tacit.answers.columns import Estimate
 from tacit.errors import ErrorCode, Refused
 from tacit.ledger.entries import ChargeRequest, Reservation
 from tacit.ledger.ledger import Ledger
-from tacit.plan.plan import Plan
+from tacit.plan.compound_plan import AnyPlan
 from tacit.plan.question import Question
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ _OVERHEAD = 20  # cells that any answer counts for at least
 class CachedAnswer:
     """An answer that an analyst was shown, with the question that the ledger knows it by, and what was made of it."""
 
-    def __init__(self, analyst: str, plan: Plan, answer: Answer, ledger: Ledger) -> None:
+    def __init__(self, analyst: str, plan: AnyPlan, answer: Answer, ledger: Ledger) -> None:
         self.analyst = analyst
         self.answer = answer
         self.plan = plan

@@ -11,7 +11,7 @@ from tacit.curator.ask import release
 from tacit.curator.curator import Curator
 from tacit.curator.resources import open_engine
 from tacit.engines.base import TableEngine
-from tacit.plan.plan import Plan
+from tacit.plan.compound_plan import AnyPlan
 from tacit.policy.model import Policy
 from tacit.sampling.bits import SystemBits
 from tacit.serve.background import BackgroundProcess, ProcessClosed, ProcessDied
@@ -51,7 +51,7 @@ class LongQuestions:
                 self._opening.start()
             return self._is_open
 
-    def release(self, plan: Plan, seconds: float | None) -> bytes:
+    def release(self, plan: AnyPlan, seconds: float | None) -> bytes:
         """Return the noisy values of a plan, as `ask.release` does here; raise ProcessDied where that process died."""
         try:
             return self._process.call_once(_release, self._policy, self._digests, plan, seconds)
@@ -91,7 +91,7 @@ def _has_data(policy: Policy, digests: Digests) -> bool:
         return False
 
 
-def _release(policy: Policy, digests: Digests, plan: Plan, seconds: float | None) -> bytes:
+def _release(policy: Policy, digests: Digests, plan: AnyPlan, seconds: float | None) -> bytes:
     engine = _open(policy)
     if engine.source_digests() != digests:
         raise RuntimeError("the source has changed since the curator read it")

@@ -19,8 +19,8 @@ from tacit.curator.ask import answer, release
 from tacit.curator.curator import Curator
 from tacit.curator.views import AnalystBudget, Schema
 from tacit.errors import ErrorCode, ParameterError, Refused
+from tacit.plan.compound_plan import AnyPlan
 from tacit.plan.explain import Explanation, explain
-from tacit.plan.plan import Plan
 from tacit.plan.planner import Planner, Plans, make_plans
 from tacit.plan.question import Question
 from tacit.policy.model import Policy
@@ -170,7 +170,7 @@ class CuratorService:
 
         return await self._looking.run(analyst, look, epoch)
 
-    async def plan(self, analyst: str, question: Question) -> Plan:
+    async def plan(self, analyst: str, question: Question) -> AnyPlan:
         """The plan of a question: its columns and their types before it is asked. Free."""
         self._admit(analyst)
         self.curator.analyst(analyst)

@@ -30,6 +30,7 @@ from tacit.curator.resources import budget_limits, open_engine
 from tacit.errors import Refused
 from tacit.ledger.ledger import Ledger
 from tacit.mechanisms.laplace import Laplace
+from tacit.plan.compound_plan import require_one
 from tacit.plan.noise import Part
 from tacit.plan.plan import MAX_EPSILON, MIN_EPSILON, Plan
 from tacit.plan.planner import Planner
@@ -183,7 +184,7 @@ class _AttackRunner:
         return Fraction(int(self.total * GRAINS_PER_EPSILON) // questions, GRAINS_PER_EPSILON)
 
     def _plan(self, question: str, epsilon: Fraction) -> Plan:
-        return Planner(self.policy).plan(Question(question, epsilon))
+        return require_one(Planner(self.policy).plan(Question(question, epsilon)))
 
     @contextmanager
     def _analyst(self, name: str) -> Iterator[Analyst]:

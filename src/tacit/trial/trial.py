@@ -26,6 +26,7 @@ from tacit.engines.base import GroupedMeasures, TableEngine
 from tacit.errors import ParameterError
 from tacit.ledger.ledger import Ledger
 from tacit.mechanisms.threshold import Threshold
+from tacit.plan.compound_plan import require_one
 from tacit.plan.plan import MAX_EPSILON, Plan
 from tacit.plan.planner import Planner
 from tacit.plan.question import Question
@@ -101,7 +102,7 @@ class PolicyAuditor:
         """
         if whole and stored:
             raise ParameterError("stored", "what a whole ask gives is what is shown", fix="leave one of the two out")
-        plan = Planner(self.policy).plan(Question(question, epsilon))
+        plan = require_one(Planner(self.policy).plan(Question(question, epsilon)))
         reading = AnswerEncoder(plan.recipe, self._places(plan))
 
         def answers(database: SyntheticDatabase, size: int) -> Any:
@@ -130,7 +131,7 @@ class PolicyAuditor:
 
     def case(self, question: str, epsilon: Any, *, stored: bool = False) -> AuditCase:
         """The question at its epsilon, ready to be audited."""
-        plan = Planner(self.policy).plan(Question(question, epsilon))
+        plan = require_one(Planner(self.policy).plan(Question(question, epsilon)))
         price, delta = plan.epsilon_delta
         mechanism = self.mechanism(question, epsilon, stored=stored)
         return AuditCase(question, Claim.epsilon(price, delta), self.worst(plan), mechanism)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from tacit.answers.answer import Answer
 from tacit.answers.post_process import answer_columns
 from tacit.errors import ErrorCode, TacitError
-from tacit.plan.plan import Plan
+from tacit.plan.compound_plan import AnyPlan
 from tacit.plan.question import Question
 from tacit.policy.model import Policy
 from tacit.serve.pgwire import catalog_queries, parameters, results
@@ -114,7 +114,7 @@ class StatementExecutor:
                 self.transaction.roll_back_to()
         return StatementResult(statement.tag)
 
-    async def _plan(self, text: str) -> Plan:
+    async def _plan(self, text: str) -> AnyPlan:
         """A plan of a question, at the epsilon that is set if it can be."""
         service, settings = self._services.service, self.transaction.settings
         try:

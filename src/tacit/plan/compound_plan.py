@@ -1,0 +1,98 @@
+"""The plan of a question made of several (`plan/compound.py`): the plans of its members, and the program over them."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from tacit.accounting.filters import GRAINS_PER_EPSILON, compute_charge
+from tacit.answers.post_processing_plan import CompoundPostProcessingPlan, ProgramResult
+from tacit.canonical import canonical_text
+from tacit.errors import ErrorCode, Refused
+from tacit.plan.canonical import PLANS
+from tacit.plan.compound import compound, is_compound
+from tacit.plan.flatten import flatten_query
+from tacit.plan.plan import Plan, plan_for
+from tacit.policy.model import Policy
+from tacit.privacy.loss import Compose, Loss
+from tacit.query.nodes import Query
+from tacit.query.types import Type
+
+
+@dataclass(frozen=True)
+class CompoundPlan:
+    """What is released for a question made of several, what all of it costs, and how to read it.
+
+    Members are in the order of their keys. A question of one member is, for the ledger, that member: what is computed
+    from a release that was paid for is free.
+    """
+
+    members: tuple[Plan, ...]
+    recipe: CompoundPostProcessingPlan
+
+    @property
+    def unit(self) -> str:
+        """The name of the unit."""
+        return self.members[0].unit
+
+    @property
+    def key(self) -> str:
+        """The name of the private half: equal for questions that differ only in post-processing."""
+        if len(self.members) == 1:
+            return self.members[0].key
+        text = canonical_text(("compound", tuple(member.key for member in self.members)), PLANS)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def loss(self) -> Loss:
+        """The privacy loss of all members."""
+        return self.members[0].loss if len(self.members) == 1 else Compose(tuple(m.loss for m in self.members))
+
+    @property
+    def delta(self) -> Fraction:
+        """What Gaussian noise of all members may be charged by basic composition."""
+        return sum((member.delta for member in self.members), Fraction(0))
+
+    @property
+    def epsilon_delta(self) -> tuple[Fraction, Fraction]:
+        """(epsilon, delta) of the answer by itself."""
+        found = compute_charge(self.loss, self.delta)
+        return Fraction(found.epsilon, GRAINS_PER_EPSILON), Fraction(found.delta_a, 10**18)
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables that the engine reads."""
+        return frozenset[str]().union(*(member.tables for member in self.members))
+
+    @property
+    def cells(self) -> int:
+        """The most values that are released, from public numbers."""
+        return sum(member.cells for member in self.members)
+
+
+AnyPlan = Plan | CompoundPlan
+
+
+def require_one(plan: AnyPlan) -> Plan:
+    """The plan of a question that is one query over rows; Refused where it is made of several."""
+    if isinstance(plan, CompoundPlan):
+        what, fix = "a question made of several has no one release", "take each of them by itself"
+        raise Refused(ErrorCode.UNSUPPORTED, what, fix=fix)
+    return plan
+
+
+def plan_question(query: Query, policy: Policy, epsilon: Any, *, rounded: bool = True) -> AnyPlan:
+    """The plan of a question at an epsilon, or Refused."""
+    query = flatten_query(query)
+    if not is_compound(query, policy):
+        return plan_for(query, policy, epsilon, rounded=rounded)
+    found = compound(query, policy, lambda member: plan_for(member, policy, epsilon, rounded=rounded))
+    share = len(found.members)
+    plans = [plan_for(member, policy, epsilon, rounded=rounded, share=share) for member in found.members]
+    ordered = sorted({plan.key: plan for plan in plans}.values(), key=lambda plan: plan.key)
+    places = tuple(next(i for i, known in enumerate(ordered) if known.key == plan.key) for plan in plans)
+    results = tuple(ProgramResult(column.name, column.column, column.type or Type.INT) for column in found.columns)
+    recipe = CompoundPostProcessingPlan(tuple(plan.recipe for plan in ordered), places, found.node, results)
+    return CompoundPlan(tuple(ordered), recipe)

@@ -1,0 +1,187 @@
+"""Public keys that WHERE leaves: a week of days has seven rows, and WHERE status = 'paid' one status.
+
+**Rule.** A key is left out only where no row can have it: every condition of a conjunction must be true of a row that
+counts. So the same rows are in the same groups as with all keys, and which keys are left follows from the question and
+the policy alone.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+from tacit.engines.evaluate import evaluate
+from tacit.plan.bounds import TypedScalar, bind, domain
+from tacit.plan.relation import Field, Relation
+from tacit.query.functions import Function
+from tacit.query.nodes import Aggregate, Call, ColumnReference, Literal, Scalar, ScalarSubquery, Window, walk
+from tacit.query.timestamps import to_microseconds
+from tacit.query.types import Key, Type, parse_iso_date
+
+_MOST_VALUES = 1_000  # that conditions are evaluated for
+_MOST_CONDITIONS = 20
+_MIRRORED = {
+    Function.LESS: Function.GREATER,
+    Function.GREATER: Function.LESS,
+    Function.LESS_EQUAL: Function.GREATER_EQUAL,
+    Function.GREATER_EQUAL: Function.LESS_EQUAL,
+    Function.EQUAL: Function.EQUAL,
+}
+_STEPPED = frozenset({Type.INT, Type.DATE, Type.TIMESTAMP})  # whose values are integers, in one way or another
+Range = tuple[Fraction, Fraction]
+
+
+class KeyNarrowing:
+    """What WHERE says of the columns of a relation."""
+
+    def __init__(self, relation: Relation, where: Scalar | None) -> None:
+        self._relation = relation
+        parts: tuple[Scalar, ...] = () if where is None else (where,)
+        if isinstance(where, Call) and where.function == Function.AND:
+            parts = where.arguments
+        self._conditions: list[tuple[Field, Scalar]] = []
+        for part in parts[:_MOST_CONDITIONS]:
+            fields = self._fields(part)
+            if fields is not None and len(fields) == 1:
+                self._conditions.append((fields[0], part))
+
+    def values(self, scalar: Scalar, known: tuple[Key, ...] | None, most: int) -> tuple[Key, ...] | None:
+        """The public keys of a scalar that rows may have, in order; `known` are all of them, None where private."""
+        fields = self._fields(scalar)
+        if fields is None or len(fields) != 1 or not any(field == fields[0] for field, _ in self._conditions):
+            return known
+        field = fields[0]
+        found = known
+        narrowed = self._range(field)
+        if narrowed is not None and field.values is None:
+            listed = domain(bind(scalar, self._leaf(field, narrowed), rows=True), most)
+            if listed:
+                found = listed if known is None else tuple(key for key in known if key in set(listed)) or known
+        if found is not None and isinstance(scalar, ColumnReference) and len(found) <= _MOST_VALUES:
+            found = self._that_meet(field, found) or found
+        return found
+
+    def excludes_others(self, field: Field) -> bool:
+        """Whether only declared values of a column meet WHERE, so that no row has the key for all others."""
+        listed = set(field.values or ())
+        for about, part in self._conditions:
+            if about == field and isinstance(part, Call) and part.function in {Function.EQUAL, Function.IN}:
+                constants = [a.value for a in part.arguments if isinstance(a, Literal)]
+                if len(constants) == len(part.arguments) - 1 and listed.issuperset(constants):
+                    return True
+        return False
+
+    def _fields(self, scalar: Scalar) -> list[Field] | None:
+        """The columns that a scalar is made of, each once; None where it is made of more than columns."""
+        found: list[Field] = []
+        for node in walk(scalar):
+            if isinstance(node, Aggregate | Window | ScalarSubquery):
+                return None
+            if isinstance(node, ColumnReference):
+                field = self._relation.field_of(node)
+                if field not in found:
+                    found.append(field)
+        return found
+
+    def _that_meet(self, field: Field, keys: tuple[Key, ...]) -> tuple[Key, ...]:
+        """The values of a column that meet all conditions on it."""
+        columns = {node.name for node in walk(field.bound.scalar) if isinstance(node, ColumnReference)}
+        if len(columns) != 1 or field.is_unlisted:
+            return keys
+        (column,) = columns
+        for about, part in self._conditions:
+            if about == field:
+                bound = self._relation.bind(part).scalar
+                keys = tuple(key for key in keys if evaluate(bound, {column: key}) is True)
+        return keys
+
+    def _range(self, field: Field) -> Range | None:
+        """The bounds that conditions leave of a column's; None where they are as declared, or nothing is left."""
+        bound = field.bound
+        if bound.type not in _STEPPED or not bound.is_bounded or bound.lower is None or bound.upper is None:
+            return None
+        low, high = bound.lower, bound.upper
+        for about, part in self._conditions:
+            ends = _ends(part, bound.type) if about == field else None
+            if ends is not None:
+                low = low if ends[0] is None else max(low, ends[0])
+                high = high if ends[1] is None else min(high, ends[1])
+        return None if low > high or (low, high) == (bound.lower, bound.upper) else (low, high)
+
+    def _leaf(self, field: Field, ends: Range) -> Callable[[Scalar], TypedScalar | None]:
+        def leaf(node: Scalar) -> TypedScalar | None:
+            found = self._relation.leaf(node)
+            if isinstance(node, ColumnReference) and found is not None and self._relation.field_of(node) == field:
+                return replace(found, lower=ends[0], upper=ends[1])
+            return found
+
+        return leaf
+
+
+def _ends(part: Scalar, kind: Type | None) -> tuple[Fraction | None, Fraction | None] | None:
+    """The least and the largest value of a column that a comparison with constants leaves; None where it says none."""
+    if not isinstance(part, Call):
+        return None
+    if part.function == Function.IN and isinstance(part.arguments[0], ColumnReference):
+        values = [_number(argument, kind) for argument in part.arguments[1:]]
+        known = [value for value in values if value is not None]
+        return (min(known), max(known)) if known and len(known) == len(values) else None
+    if part.function not in _MIRRORED:
+        return None
+    (left, right), function = part.arguments, Function(part.function)
+    if isinstance(left, Literal):
+        left, right, function = right, left, _MIRRORED[function]
+    if isinstance(left, Call) and left.function == Function.YEAR and isinstance(left.arguments[0], ColumnReference):
+        return _year_ends(function, right, kind)
+    value = _number(right, kind) if isinstance(left, ColumnReference) else None
+    return None if value is None else _compared(function, value)
+
+
+def _compared(function: Function, value: Fraction) -> tuple[Fraction | None, Fraction | None]:
+    match function:
+        case Function.LESS:
+            return None, Fraction(math.ceil(value) - 1)
+        case Function.LESS_EQUAL:
+            return None, Fraction(math.floor(value))
+        case Function.GREATER:
+            return Fraction(math.floor(value) + 1), None
+        case Function.GREATER_EQUAL:
+            return Fraction(math.ceil(value)), None
+    return value, value
+
+
+def _year_ends(function: Function, right: Scalar, kind: Type | None) -> tuple[Fraction | None, Fraction | None] | None:
+    """The dates of the years that a comparison of YEAR(d) with a constant leaves."""
+    year = right.value if isinstance(right, Literal) else None
+    if not isinstance(year, int) or isinstance(year, bool) or not 1 < year < 9999:
+        return None
+    low, high = _compared(function, Fraction(year))
+    first = None if low is None else datetime.date(int(low), 1, 1)
+    after = None if high is None else datetime.date(int(high) + 1, 1, 1)
+    start = None if first is None else _number(Literal(first), kind)
+    stop = None if after is None else _number(Literal(after), kind)
+    return start, None if stop is None else stop - 1
+
+
+def _number(scalar: Scalar, kind: Type | None) -> Fraction | None:
+    """A constant as the number that the bounds of a column of this type are; None where it is none."""
+    value = scalar.value if isinstance(scalar, Literal) else None
+    if isinstance(value, str):
+        value = parse_iso_date(value)
+    match value:
+        case bool() | None:
+            return None
+        case int() | Fraction() if kind is Type.INT:
+            return Fraction(value)
+        case datetime.datetime() if kind is Type.TIMESTAMP:
+            return Fraction(to_microseconds(value))
+        case datetime.datetime():
+            return None
+        case datetime.date() if kind is Type.DATE:
+            return Fraction(value.toordinal())
+        case datetime.date() if kind is Type.TIMESTAMP:
+            return Fraction(to_microseconds(datetime.datetime(value.year, value.month, value.day)))
+    return None

@@ -631,9 +631,9 @@ SELECT grade_level % 2 AS odd, COUNT(*) FROM students GROUP BY 1;
 
 -- pair: 106
 -- world: school
--- why: COUNT_IF and FILTER
-SELECT COUNT_IF(free_lunch) FROM students;
-SELECT COUNT(*) FILTER (WHERE free_lunch) FROM students;
+-- why: the order of conjuncts, and a list of one
+SELECT AVG(gpa) FROM students WHERE grade_level = 9 AND free_lunch;
+SELECT AVG(gpa) FROM students WHERE free_lunch AND grade_level IN (9);
 
 -- near: 1
 -- world: hospital

@@ -60,8 +60,8 @@ def test_plans_are_forgotten_when_there_are_many(policy):
 
 def test_a_question_that_a_ledger_knows_from_before_stays_that_question(policy):
     question = Question(COUNT, epsilon=1 / 3)
-    plan, former = make_plans(question, policy)
-    assert former is not None and former.key != plan.key
+    plan, (former,) = make_plans(question, policy)
+    assert former.key != plan.key
     known = {former.key}
     planner = Planner(policy, knows_only=lambda one, other: one in known and other not in known)
     assert planner.plan(question) == former

@@ -14,7 +14,7 @@ import pytest
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.errors import ErrorCode, Refused
-from tacit.plan.plan import plan_for
+from tacit.plan.compound_plan import plan_question, require_one
 from tacit.policy.model import Policy
 
 FILES = sorted((Path(__file__).parent / "refusals").glob("*.txt"))
@@ -30,7 +30,7 @@ def read(file: Path) -> tuple[str, str]:
 
 def refusal(sql: str, policy: Policy) -> Refused:
     with pytest.raises(Refused) as caught:
-        plan_for(parse(sql), policy, 0.5)
+        plan_question(parse(sql), policy, 0.5)
     return caught.value
 
 
@@ -116,7 +116,7 @@ def test_what_the_policy_hides_reads_like_what_is_not_there(hidden: str, absent:
     ],
 )
 def test_what_a_fix_says_is_answered(sql: str, policy: Policy) -> None:
-    assert plan_for(parse(sql), policy, 0.5).epsilon_delta == (0.5, 0)
+    assert plan_question(parse(sql), policy, 0.5).epsilon_delta == (0.5, 0)
 
 
 def test_an_unknown_name_cannot_move_the_cursor_of_who_reads_it(policy: Policy) -> None:
@@ -132,4 +132,5 @@ def test_private_keys_over_rows_that_may_occur_twice_are_refused_even_with_a_del
     assert found.code is ErrorCode.PRIVATE_KEY
     assert "several times" in found.what
     once = "(SELECT TRIM(ward) AS w FROM beds) AS s"
-    assert plan_for(parse(f"SELECT w, COUNT(*) FROM {once} GROUP BY w"), policy_with_delta, 0.5).shown is not None
+    plan = require_one(plan_question(parse(f"SELECT w, COUNT(*) FROM {once} GROUP BY w"), policy_with_delta, 0.5))
+    assert plan.shown is not None

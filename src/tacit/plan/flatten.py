@@ -43,7 +43,8 @@ def flatten_query(query: Query) -> Query:
 
 def aggregates(query: Query) -> bool:
     """Whether a query groups its rows or aggregates them."""
-    return bool(query.keys) or any(isinstance(node, Aggregate) for s in walk_clauses(query) for node in walk(s))
+    clauses = walk_clauses(replace(query, where=None))
+    return bool(query.keys) or any(isinstance(node, Aggregate) for clause in clauses for node in walk(clause))
 
 
 def _is_more(query: Query) -> bool:

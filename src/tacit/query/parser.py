@@ -126,7 +126,8 @@ class _QueryParser(FromParser):
             if len(operations) > 1:
                 fix = "put brackets around what belongs together: (SELECT ... UNION ALL SELECT ...) EXCEPT SELECT ..."
                 raise refuse_unsupported("a mix of UNION, INTERSECT and EXCEPT", fix, self.since(first))
-            found = _stacked(found, operation, self._part(whole=whole), self.since(first))
+            part = self._part(whole=whole)
+            found = _stacked(found, operation, part, self.since(start))
         self.parts = outer
         if not self.sees("ORDER", "LIMIT", "OFFSET", "FETCH"):
             return found

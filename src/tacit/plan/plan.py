@@ -182,13 +182,13 @@ def _number(terms: _Terms, row: tuple[MeasureValue, ...]) -> int:
 
 
 def plan_for(
-    query: Query, policy: Policy, epsilon: Any, *, rounded: bool = True, narrow: bool = True, share: int = 1
+    query: Query, policy: Policy, epsilon: Any, *, rounded: bool = True, canonical: bool = True, share: int = 1
 ) -> Plan:
     """The plan of a question at an epsilon, or Refused; at a `share`th of it and of the delta, where it is one of many.
 
     The epsilon is rounded down to whole grains, the ledger's steps, before anything is planned: noise and charge are
-    then of the same number, and equal shares of a budget fit into it. `rounded=False`, and `narrow=False`, which keeps
-    public keys that WHERE leaves out, plan as ledgers of earlier versions know a question.
+    then of the same number, and equal shares of a budget fit into it. `rounded=False` and `canonical=False`, of which
+    `split` says what it leaves out, plan as ledgers of earlier versions know a question.
     """
     price = to_rational_between("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
     price, delta = price / share, policy.question_delta / share
@@ -203,7 +203,7 @@ def plan_for(
             at=query.at,
             fix="read public tables where they are; join one to a private table to use it here",
         )
-    halves = split(query, relation, narrow=narrow)
+    halves = split(query, relation, canonical=canonical)
     said = dict.fromkeys([*scope.notes, *about_constants(query, relation)])
     averaged = frozenset(a.required_argument for a in halves.aggregates if a.aggregate.function == "avg")
     needed = [function_of(a.aggregate).measure(a, averaged) for a in halves.aggregates]

@@ -54,12 +54,12 @@ def make_plans(question: Question, policy: Policy, most_cells: int | None = None
 
 
 def _former_plans(query: Query, policy: Policy, epsilon: Any, plan: Plan) -> tuple[AnyPlan, ...]:
-    """The plans of earlier versions: with all public keys, and before that with epsilons that are no whole grains."""
+    """The plans of earlier versions: as the text is written, and before that with epsilons that are no whole grains."""
     found = []
     for rounded in (True, False):
         if rounded or not is_whole(to_rational("epsilon", epsilon)):
             try:
-                found.append(plan_for(query, policy, epsilon, rounded=rounded, narrow=False))
+                found.append(plan_for(query, policy, epsilon, rounded=rounded, canonical=False))
             except Refused:  # it was not answered then
                 continue
     return tuple(each for each in found if each.key != plan.key)

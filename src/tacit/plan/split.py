@@ -17,6 +17,7 @@ from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.plan.bounds import TypedScalar, bind, domain
 from tacit.plan.narrow import KeyNarrowing
 from tacit.plan.relation import Field, Relation, condition
+from tacit.plan.simplify import simplify_filter
 from tacit.query.functions import Function
 from tacit.query.nodes import (
     Aggregate,
@@ -56,14 +57,23 @@ class Halves:
     order: tuple[OrderItem, ...]
 
 
-def split(query: Query, relation: Relation, *, narrow: bool = True) -> Halves:
-    """Both halves of the question, bound to its rows; its public keys are those that WHERE leaves, or all of them."""
-    return _Splitter(query, relation, KeyNarrowing(relation, query.where if narrow else None)).halves()
+def split(query: Query, relation: Relation, *, canonical: bool = True) -> Halves:
+    """Both halves of the question, bound to its rows.
+
+    Where it is `canonical`, its WHERE has one form for all that mean the same, a sum of ones is a count, and its public
+    keys are those that WHERE leaves.
+    """
+    narrowing = KeyNarrowing(relation, query.where if canonical else None)
+    found = _Splitter(query, relation, narrowing, canonical=canonical).halves()
+    if not canonical or found.where is None:
+        return found
+    return replace(found, where=simplify_filter(found.where))
 
 
 class _Splitter:
-    def __init__(self, query: Query, relation: Relation, narrowing: KeyNarrowing) -> None:
+    def __init__(self, query: Query, relation: Relation, narrowing: KeyNarrowing, *, canonical: bool) -> None:
         self.query = query
+        self.canonical = canonical
         self.narrowing = narrowing
         self.relation = relation
         self.named = {output.name.lower(): output.scalar for output in query.outputs}
@@ -211,6 +221,7 @@ class _Splitter:
         )
 
     def aggregate(self, node: Aggregate) -> TypedScalar:
+        node = _count_of_ones(node) if self.canonical else node
         asked = self.split_question(node)
         place = self.aggregates.setdefault(asked, len(self.aggregates))
         return TypedScalar(ReleasedValue(place), function_of(node).result_type(asked))
@@ -236,6 +247,19 @@ class _Splitter:
             case Case(((_, ColumnReference() as column),), Literal(None)):
                 return self.relation.field_of(column).values
         return None
+
+
+def _count_of_ones(node: Aggregate) -> Aggregate:
+    """SUM(1) and SUM(CASE WHEN c THEN 1 ELSE 0 END) count rows: a sum of nothing is 0 here, as a count is."""
+    if node.function != "sum" or node.distinct:
+        return node
+    match node.argument:
+        case Literal(value) if value == 1 and type(value) is int:
+            return replace(node, function="count", argument=None)
+        case Case(((when, Literal(one)),), Literal(other)) if type(one) is int and one == 1 and other in (0, None):
+            if other is None or type(other) is int:
+                return replace(node, function="count", argument=Case(((when, Literal(1)),), Literal(None), node.at))
+    return node
 
 
 def _a_list(node: Aggregate, at: SourceLocation | None) -> Refused:

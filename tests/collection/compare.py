@@ -54,7 +54,9 @@ def difference(
             here.pop(match)
     more = [row for row in here if not is_empty(row)]
     lacking = [row for row in missing if not is_empty(row)]
-    return "" if not more and not lacking else f"more: {more[:3]} of {len(more)}; missing: {lacking[:3]} of {len(lacking)}"
+    if not more and not lacking:
+        return ""
+    return f"more: {more[:3]} of {len(more)}; missing: {lacking[:3]} of {len(lacking)}"
 
 
 def _same(one: Row, other: Row, tolerance: float) -> bool:

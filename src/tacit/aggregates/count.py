@@ -40,11 +40,15 @@ def count_measurement(
 def _distinct_measurement(bound: BoundAggregate) -> VectorMeasurement:
     """Return what COUNT(DISTINCT x) measures.
 
-    **Theorem.** COUNT(DISTINCT unit) moves by one for a unit; COUNT(DISTINCT x) by at most as many as the unit has
-    rows. Proof of the second: the number of distinct values of a multiset moves by at most one for each row added or
-    removed, and under replace it moves by at most as many as the larger of the two units has rows.
+    **Theorem.** COUNT(DISTINCT unit) moves by one for a unit, and so does the number of units with a row that meets a
+    condition; COUNT(DISTINCT x) by at most as many as the unit has rows. Proof of the last: the number of distinct
+    values of a multiset moves by at most one for each row added or removed, and under replace it moves by at most as
+    many as the larger of the two units has rows.
     """
     aggregate, name = bound.aggregate, quote_aggregate(bound.aggregate)
+    if bound.of_unit and bound.argument is not None:  # of rows that meet a condition
+        chosen = ((1, ExactStatistic("distinct", bound.argument.scalar)),)
+        return VectorMeasurement(chosen, 1, 1, Fraction(1), is_per_unit=True, name=name)
     if bound.of_unit:
         units = ((1, ExactStatistic("units", None)),)
         return VectorMeasurement(units, 1, 1, Fraction(1), is_per_unit=True, name=name)

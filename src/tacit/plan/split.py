@@ -234,10 +234,25 @@ class _Splitter:
         found = self.relation.field_of(node.argument) if isinstance(node.argument, ColumnReference) else None
         if node.function == "count" and node.distinct and found is not None and found.is_unit:
             return BoundAggregate(node, None, None, of_unit=True)
+        if node.function == "count" and node.distinct and self.relation.unit is not None:
+            chosen = self.units_where(node.argument)
+            if chosen is not None:
+                return BoundAggregate(node, chosen, None, of_unit=True)
+        if node.function == "count" and found is not None and found.is_unlisted:  # a row without a unit counts nowhere
+            return BoundAggregate(replace(node, argument=None), None, None, of_unit=False)
         others = tuple(self.relation.bind(self.relation.bare(other)) for other in node.others)
         return BoundAggregate(
             node, self.relation.bind(node.argument), self.declared_values(node.argument), False, others
         )
+
+    def units_where(self, scalar: Scalar) -> TypedScalar | None:
+        """CASE WHEN c THEN unit END, which FILTER makes too: the unit of the rows that meet a condition."""
+        match scalar:
+            case Case(((when, ColumnReference() as column),), Literal(None)) if self.relation.is_unit(column):
+                assert self.relation.unit is not None
+                met = condition(self.relation.bind(when), "WHEN", find_location(when))
+                return TypedScalar(Case(((met, ColumnReference(self.relation.unit)),), Literal(None)), None)
+        return None
 
     def declared_values(self, scalar: Scalar) -> tuple[Key, ...] | None:
         """The declared values of a column, or of one that FILTER leaves out of some rows."""

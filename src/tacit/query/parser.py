@@ -373,7 +373,12 @@ class _QueryParser(FromParser):
     def _order(self, outputs: tuple[SelectItem, ...]) -> tuple[OrderItem, ...]:
         """ORDER BY. A number means the column of that name in the answer. NULLs come last unless it says otherwise."""
         if self.sees("ALL"):
-            raise refuse_unsupported("ORDER BY ALL", "name the columns: ORDER BY ward, n DESC", self.here())
+            first = self.index
+            self.index += 1
+            descending = self.accept("DESC")
+            if any(is_star(output.scalar) for output in outputs):
+                raise refuse_unsupported("ORDER BY ALL with *", "name the columns", self.since(first))
+            return tuple(OrderItem(ColumnReference(o.name), descending, nulls_first=False) for o in outputs)
         items = []
         while True:
             start = self.index

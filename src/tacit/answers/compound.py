@@ -50,7 +50,7 @@ def compute_compound(
     try:
         for index, place in enumerate(recipe.places):
             noisy = noisy_table(releases[place], recipe.members[place], confidence)
-            cursor.register(f"r{index}", _named(noisy))
+            cursor.register(f"r{index}", _name_rows(noisy))
         found = cursor.sql(render(recipe.program, draws=False)).to_arrow_table()
         cursor.register("found", found.append_column("_row", pa.array(range(found.num_rows), pa.int64())))
         drawn = [i for i, heading in enumerate(headings) if heading.bars is IntervalKind.APPROXIMATE]
@@ -62,7 +62,7 @@ def compute_compound(
         cursor.close()
 
 
-def _named(noisy: Any) -> Any:
+def _name_rows(noisy: Any) -> Any:
     """A released table whose rows have names that sort as their positions do."""
     return noisy.append_column("_id", pa.array([f"{g:05}" for g in range(noisy.num_rows)], pa.string()))
 

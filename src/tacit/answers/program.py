@@ -91,7 +91,7 @@ class Combine:
 
 
 @dataclass(frozen=True)
-class Group:
+class GroupRows:
     """One row for each combination of keys: the keys, and aggregates. Without keys, one row."""
 
     source: Node
@@ -132,7 +132,7 @@ class Sort:
     offset: int = 0
 
 
-Node = Released | Compute | Filter | Combine | Group | Windows | Stack | Distinct | Sort
+Node = Released | Compute | Filter | Combine | GroupRows | Windows | Stack | Distinct | Sort
 
 
 def names_of(node: Node) -> list[str]:
@@ -144,7 +144,7 @@ def names_of(node: Node) -> list[str]:
             return [column.name for column in columns]
         case Combine(left, right):
             return names_of(left) + names_of(right)
-        case Group(_, keys, aggregates):
+        case GroupRows(_, keys, aggregates):
             return [column.name for column in (*keys, *aggregates)]
         case Windows(source, columns):
             return names_of(source) + [column.name for column in columns]
@@ -165,7 +165,7 @@ def columns_with_intervals(node: Node) -> frozenset[str]:
             )
         case Combine(left, right):
             return columns_with_intervals(left) | columns_with_intervals(right)
-        case Group() | Distinct():
+        case GroupRows() | Distinct():
             return frozenset()
         case Stack(parts, operation):
             inside = frozenset.intersection(*map(columns_with_intervals, parts))
@@ -185,7 +185,7 @@ def trace_column(node: Node, name: str) -> str:
             return trace_column(left if name in names_of(left) else right, name)
         case Stack(parts):
             return trace_column(parts[0], name)
-        case Group():
+        case GroupRows():
             return ""
         case Windows(source, columns) if any(column.name == name for column in columns):
             return ""
@@ -208,7 +208,7 @@ def noisy_columns(node: Node) -> frozenset[str]:
             return _computed_from(columns, noisy_columns(source))
         case Combine(left, right):
             return noisy_columns(left) | noisy_columns(right)
-        case Group(source, keys, aggregates):
+        case GroupRows(source, keys, aggregates):
             inside = noisy_columns(source)
             moved = inside or any(isinstance(each, Filter) for each in _within(source))
             return _computed_from(keys, inside) | (frozenset(a.name for a in aggregates) if moved else frozenset())
@@ -266,7 +266,7 @@ class _Writer:
                 return f"SELECT * FROM ({self.write(source)}) WHERE TRY({write_scalar(condition)})"
             case Combine():
                 return self.combine(node)
-            case Group():
+            case GroupRows():
                 return self.group(node)
             case Windows(source, columns):
                 over = ", ".join(f"{self.window(column)} AS {column.name}" for column in columns)
@@ -312,7 +312,7 @@ class _Writer:
         where = f" ON {' AND '.join(on)}" if on else ""
         return f"SELECT {', '.join([*shown, *named])} FROM ({left}) AS one {join} ({right}) AS other{where}"
 
-    def group(self, node: Group) -> str:
+    def group(self, node: GroupRows) -> str:
         keys = [f"{write_column(key)} AS {key.name}" for key in node.keys]
         values = [f"{self.aggregate(column)} AS {column.name}" for column in node.aggregates]
         inside = f"SELECT *, {', '.join(keys)} FROM ({self.write(node.source)})" if keys else self.write(node.source)

@@ -25,7 +25,7 @@ from tacit.answers.program import (
     Compute,
     Distinct,
     Filter,
-    Group,
+    GroupRows,
     Node,
     ProgramColumn,
     Released,
@@ -517,7 +517,7 @@ class _Outer:
         outputs = [(name, self._bind(scalar, self._leaf)) for name, scalar in self._outputs()]
         order = [(item, self._bind(item.scalar, self._finishing)) for item in query.order]
         if self.groups:
-            node = Group(node, tuple(column for _, column in self.keys), tuple(self.aggregates.values()))
+            node = GroupRows(node, tuple(column for _, column in self.keys), tuple(self.aggregates.values()))
         node = self._with_subqueries(node)
         if having is not None:
             node = Filter(node, having)

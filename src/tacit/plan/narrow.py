@@ -137,10 +137,10 @@ def _ends(part: Scalar, kind: Type | None) -> tuple[Fraction | None, Fraction | 
     if isinstance(left, Call) and left.function == Function.YEAR and isinstance(left.arguments[0], ColumnReference):
         return _year_ends(function, right, kind)
     value = _number(right, kind) if isinstance(left, ColumnReference) else None
-    return None if value is None else _compared(function, value)
+    return None if value is None else _find_ends(function, value)
 
 
-def _compared(function: Function, value: Fraction) -> tuple[Fraction | None, Fraction | None]:
+def _find_ends(function: Function, value: Fraction) -> tuple[Fraction | None, Fraction | None]:
     match function:
         case Function.LESS:
             return None, Fraction(math.ceil(value) - 1)
@@ -158,7 +158,7 @@ def _year_ends(function: Function, right: Scalar, kind: Type | None) -> tuple[Fr
     year = right.value if isinstance(right, Literal) else None
     if not isinstance(year, int) or isinstance(year, bool) or not 1 < year < 9999:
         return None
-    low, high = _compared(function, Fraction(year))
+    low, high = _find_ends(function, Fraction(year))
     first = None if low is None else datetime.date(int(low), 1, 1)
     after = None if high is None else datetime.date(int(high) + 1, 1, 1)
     start = None if first is None else _number(Literal(first), kind)

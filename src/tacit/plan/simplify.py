@@ -64,7 +64,7 @@ def _true(node: Scalar) -> Scalar:
             return _comparison(Function(function), left, right)
         case Call(Function.IN, (operand, *values)):
             return _member(operand, [value for value in values if value != Literal(None)])
-    return _folded(node)
+    return _fold(node)
 
 
 def _false(node: Scalar) -> Scalar:
@@ -93,7 +93,7 @@ def _is_discrete(node: Scalar) -> bool:
     return isinstance(node, Literal) and isinstance(node.value, bool | int | str | datetime.date)
 
 
-def _folded(node: Scalar) -> Scalar:
+def _fold(node: Scalar) -> Scalar:
     """What is made of constants alone, as a constant; anything else as it is."""
     parts = list(walk(node))
     if isinstance(node, Literal) or not all(isinstance(part, Call | Literal) for part in parts):
@@ -106,9 +106,9 @@ def _folded(node: Scalar) -> Scalar:
 
 def _comparison(function: Function, left: Scalar, right: Scalar) -> Scalar:
     """A comparison with the constant on its right, integers and days by <= and >=, and truths by themselves."""
-    left, right = _folded(left), _folded(right)
+    left, right = _fold(left), _fold(right)
     if isinstance(left, Literal) and isinstance(right, Literal):
-        return _folded(Call(function, (left, right)))
+        return _fold(Call(function, (left, right)))
     if isinstance(left, Literal):
         left, right, function = right, left, _MIRRORED[function]
     if not isinstance(right, Literal):
@@ -230,7 +230,7 @@ def _all(parts: Iterable[Scalar]) -> Scalar:
     flat = _narrower(flat)
     sure = {operand for part in flat for operand in _never_null(part)}
     flat = [part for part in flat if not (_present(part) in sure and _present(part) is not None)]
-    return _joined(Function.AND, flat, _TRUE)
+    return _join(Function.AND, flat, _TRUE)
 
 
 def _any(parts: Iterable[Scalar]) -> Scalar:
@@ -250,7 +250,7 @@ def _any(parts: Iterable[Scalar]) -> Scalar:
                 listed.setdefault(operand, []).extend(values)
             case _:
                 rest.append(part)
-    return _joined(Function.OR, [*rest, *(_member(operand, values) for operand, values in listed.items())], _FALSE)
+    return _join(Function.OR, [*rest, *(_member(operand, values) for operand, values in listed.items())], _FALSE)
 
 
 def _flat(function: Function, parts: Iterable[Scalar]) -> list[Scalar]:
@@ -260,7 +260,7 @@ def _flat(function: Function, parts: Iterable[Scalar]) -> list[Scalar]:
     return found
 
 
-def _joined(function: Function, parts: Iterable[Scalar], nothing: Scalar) -> Scalar:
+def _join(function: Function, parts: Iterable[Scalar], nothing: Scalar) -> Scalar:
     unlike = sorted(set(parts), key=_text)
     if not unlike:
         return nothing

@@ -127,7 +127,7 @@ class _QueryParser(FromParser):
                 fix = "put brackets around what belongs together: (SELECT ... UNION ALL SELECT ...) EXCEPT SELECT ..."
                 raise refuse_unsupported("a mix of UNION, INTERSECT and EXCEPT", fix, self.since(first))
             part = self._part(whole=whole)
-            found = _stacked(found, operation, part, self.since(start))
+            found = _stack_queries(found, operation, part, self.since(start))
         self.parts = outer
         if not self.sees("ORDER", "LIMIT", "OFFSET", "FETCH"):
             return found
@@ -423,16 +423,16 @@ def has_aggregate(scalar: Scalar) -> bool:
 
 def _rollup(lists: tuple[tuple[int, ...], ...]) -> list[tuple[int, ...]]:
     """ROLLUP (a, b): (a, b), (a), ()."""
-    return [_joined(lists[:size]) for size in range(len(lists), -1, -1)]
+    return [_join(lists[:size]) for size in range(len(lists), -1, -1)]
 
 
 def _cube(lists: tuple[tuple[int, ...], ...]) -> list[tuple[int, ...]]:
     """CUBE (a, b): (a, b), (a), (b), ()."""
     sizes = range(len(lists), -1, -1)
-    return [_joined(some) for size in sizes for some in combinations(lists, size)]
+    return [_join(some) for size in sizes for some in combinations(lists, size)]
 
 
-def _joined(lists: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+def _join(lists: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(place for some in lists for place in some))
 
 
@@ -452,7 +452,9 @@ def _around(query: Query | UnionAll, at: SourceLocation | None) -> Query:
     return Query(DerivedTable(query, "subquery", at), outputs, None, (), None, (), None, 0, at=at)
 
 
-def _stacked(left: Query | UnionAll, operation: str, right: Query | UnionAll, at: SourceLocation | None) -> UnionAll:
+def _stack_queries(
+    left: Query | UnionAll, operation: str, right: Query | UnionAll, at: SourceLocation | None
+) -> UnionAll:
     """Two queries put together; a chain of one operation that may be done in any order is one node."""
 
     def parts(side: Query | UnionAll) -> tuple[Query, ...]:

@@ -80,6 +80,8 @@ class CompoundPostProcessingPlan:
     @property
     def notes(self) -> tuple[str, ...]:
         """What is said of the members, once."""
+        if not self.members:
+            return ("The question has no rows, whatever the data holds: it was not read.",)
         return tuple(dict.fromkeys(note for member in self.members for note in member.notes))
 
 

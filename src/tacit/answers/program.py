@@ -65,6 +65,13 @@ class Released:
 
 
 @dataclass(frozen=True)
+class Nothing:
+    """A table without rows, whose columns are known."""
+
+    columns: tuple[ProgramColumn, ...]
+
+
+@dataclass(frozen=True)
 class Compute:
     """For each row, columns computed from it."""
 
@@ -132,7 +139,7 @@ class Sort:
     offset: int = 0
 
 
-Node = Released | Compute | Filter | Combine | GroupRows | Windows | Stack | Distinct | Sort
+Node = Released | Nothing | Compute | Filter | Combine | GroupRows | Windows | Stack | Distinct | Sort
 
 
 def names_of(node: Node) -> list[str]:
@@ -140,7 +147,7 @@ def names_of(node: Node) -> list[str]:
     match node:
         case Released(_, columns):
             return [name for name, _, _ in columns]
-        case Compute(_, columns):
+        case Compute(_, columns) | Nothing(columns):
             return [column.name for column in columns]
         case Combine(left, right):
             return names_of(left) + names_of(right)
@@ -165,7 +172,7 @@ def columns_with_intervals(node: Node) -> frozenset[str]:
             )
         case Combine(left, right):
             return columns_with_intervals(left) | columns_with_intervals(right)
-        case GroupRows() | Distinct():
+        case GroupRows() | Distinct() | Nothing():
             return frozenset()
         case Stack(parts, operation):
             inside = frozenset.intersection(*map(columns_with_intervals, parts))
@@ -185,7 +192,7 @@ def trace_column(node: Node, name: str) -> str:
             return trace_column(left if name in names_of(left) else right, name)
         case Stack(parts):
             return trace_column(parts[0], name)
-        case GroupRows():
+        case GroupRows() | Nothing():
             return ""
         case Windows(source, columns) if any(column.name == name for column in columns):
             return ""
@@ -217,6 +224,8 @@ def noisy_columns(node: Node) -> frozenset[str]:
             return inside | _computed_from(columns, inside)
         case Stack(parts):
             return frozenset().union(*map(noisy_columns, parts))
+        case Nothing():
+            return frozenset()
     return noisy_columns(node.source)
 
 
@@ -237,7 +246,7 @@ def _within(node: Node) -> Iterator[Node]:
         case Stack(parts):
             for part in parts:
                 yield from _within(part)
-        case Released():
+        case Released() | Nothing():
             return
         case _:
             yield from _within(node.source)
@@ -258,6 +267,9 @@ class _Writer:
             case Released(index, columns):
                 shown = [f"{source} AS {name}" for name, source, _ in columns]
                 return f"SELECT {', '.join([*shown, *self.ends(node, columns), *self.named])} FROM r{index}"
+            case Nothing(columns):
+                empty = [f"CAST(NULL AS {_SHOWN_AS[column.type]}) AS {column.name}" for column in columns]
+                return f"SELECT {', '.join([*empty, *(f'0 AS {name}' for name in self.named)])} WHERE FALSE"
             case Compute(source, columns):
                 shown = [f"{write_column(column)} AS {column.name}" for column in columns]
                 ends = [] if self.draws else self._passed(columns, columns_with_intervals(source))

@@ -37,7 +37,7 @@ def pack(release: Release) -> bytes:
 
 
 def pack_all(releases: list[Release]) -> bytes:
-    """Canonical bytes of several releases; of one, those of itself."""
+    """Canonical bytes of several releases, or of none; of one, those of itself."""
     return pack(releases[0]) if len(releases) == 1 else b"[" + b",".join(map(pack, releases)) + b"]"
 
 

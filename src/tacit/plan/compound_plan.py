@@ -9,21 +9,23 @@ from typing import Any
 
 from tacit.accounting.filters import GRAINS_PER_EPSILON, compute_charge
 from tacit.answers.post_processing_plan import CompoundPostProcessingPlan, ProgramResult
+from tacit.answers.program import Nothing, ProgramColumn
 from tacit.canonical import canonical_text
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.canonical import PLANS
 from tacit.plan.compound import compound, is_compound
 from tacit.plan.flatten import flatten_query
 from tacit.plan.plan import Plan, plan_for
-from tacit.policy.model import Policy
+from tacit.plan.probe import ProbedColumn, probed_columns
+from tacit.policy.model import ROW_UNIT, Policy
 from tacit.privacy.loss import Compose, Loss
-from tacit.query.nodes import Query
+from tacit.query.nodes import Literal, Query
 from tacit.query.types import Type
 
 
 @dataclass(frozen=True)
 class CompoundPlan:
-    """What is released for a question made of several, what all of it costs, and how to read it.
+    """What is released for a question made of several, or of none, what all of it costs, and how to read it.
 
     Members are in the order of their keys. A question of one member is, for the ledger, that member: what is computed
     from a release that was paid for is free.
@@ -31,18 +33,15 @@ class CompoundPlan:
 
     members: tuple[Plan, ...]
     recipe: CompoundPostProcessingPlan
-
-    @property
-    def unit(self) -> str:
-        """The name of the unit."""
-        return self.members[0].unit
+    unit: str
 
     @property
     def key(self) -> str:
         """The name of the private half: equal for questions that differ only in post-processing."""
         if len(self.members) == 1:
             return self.members[0].key
-        text = canonical_text(("compound", tuple(member.key for member in self.members)), PLANS)
+        named = tuple((result.name, str(result.type)) for result in self.recipe.results) if not self.members else ()
+        text = canonical_text(("compound", tuple(member.key for member in self.members), named), PLANS)
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
@@ -86,6 +85,9 @@ def require_one(plan: AnyPlan) -> Plan:
 def plan_question(query: Query, policy: Policy, epsilon: Any, *, rounded: bool = True) -> AnyPlan:
     """The plan of a question at an epsilon, or Refused."""
     query = flatten_query(query)
+    nothing = probed_columns(query, policy)
+    if nothing is not None:
+        return _plan_nothing(nothing, policy)
     if not is_compound(query, policy):
         return plan_for(query, policy, epsilon, rounded=rounded)
     found = compound(query, policy, lambda member: plan_for(member, policy, epsilon, rounded=rounded))
@@ -95,4 +97,11 @@ def plan_question(query: Query, policy: Policy, epsilon: Any, *, rounded: bool =
     places = tuple(next(i for i, known in enumerate(ordered) if known.key == plan.key) for plan in plans)
     results = tuple(ProgramResult(column.name, column.column, column.type or Type.INT) for column in found.columns)
     recipe = CompoundPostProcessingPlan(tuple(plan.recipe for plan in ordered), places, found.node, results)
-    return CompoundPlan(tuple(ordered), recipe)
+    return CompoundPlan(tuple(ordered), recipe, ordered[0].unit)
+
+
+def _plan_nothing(columns: tuple[ProbedColumn, ...], policy: Policy) -> CompoundPlan:
+    """The plan of a question that has no rows whatever the data holds: nothing is released, and nothing is charged."""
+    named = tuple(ProgramColumn(f"c{place}", Literal(None), column.type) for place, column in enumerate(columns))
+    results = tuple(ProgramResult(c.name, here.name, c.type) for c, here in zip(columns, named, strict=True))
+    return CompoundPlan((), CompoundPostProcessingPlan((), (), Nothing(named), results), ROW_UNIT)

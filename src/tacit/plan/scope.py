@@ -110,7 +110,7 @@ class Scope:
         )
         columns: list[tuple[str, Scalar]] = []
         fields = []
-        for output in _expand_stars(query.outputs, relation):
+        for output in expand_stars(query.outputs, relation):
             scalar = relation.bare(output.scalar)
             plain = relation.field_of(scalar) if isinstance(scalar, ColumnReference) else None
             bound = plain.bound if plain is not None and plain.is_unit else relation.bind(scalar)
@@ -262,7 +262,7 @@ def _refuse_over_rows(query: Query) -> None:
         raise Refused(ErrorCode.UNSUPPORTED, what, at=query.at, fix=fix)
 
 
-def _expand_stars(outputs: tuple[SelectItem, ...], relation: Relation) -> Iterator[SelectItem]:
+def expand_stars(outputs: tuple[SelectItem, ...], relation: Relation) -> Iterator[SelectItem]:
     """The outputs, with * for every column that may be named."""
     for output in outputs:
         if isinstance(output.scalar, ColumnReference) and is_star(output.scalar):

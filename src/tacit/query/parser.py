@@ -20,7 +20,7 @@ from typing import NamedTuple, NoReturn
 
 from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.query.cursor import check_text
-from tacit.query.from_parser import FromParser, has_table
+from tacit.query.from_parser import FromParser
 from tacit.query.function_calls import Aggregates
 from tacit.query.functions import Function
 from tacit.query.nodes import (
@@ -177,8 +177,6 @@ class _QueryParser(FromParser):
             )
         self.expect("FROM")
         source = self.source()
-        if whole and has_table(source):
-            _refuse_rows(outputs)
         where = self.count_parts(self.scalar()) if self.accept("WHERE") else None
         keys, sets = self._keys(outputs) if self.accept("GROUP", "BY") else ((), None)
         having = self.count_parts(self.scalar()) if self.accept("HAVING") else None
@@ -484,13 +482,6 @@ def _resolve_windows(scalar: Scalar, windows: dict[str, Window]) -> Scalar:
         return replace(node, partition=known.partition, order=known.order, frame=known.frame, name="")
 
     return rebuild(scalar, change)
-
-
-def _refuse_rows(outputs: tuple[SelectItem, ...]) -> None:
-    for output in outputs:
-        if isinstance(output.scalar, ColumnReference) and is_star(output.scalar):
-            what, fix = "* would show rows as they are", "SELECT COUNT(*), AVG(x), ... instead"
-            raise Refused(ErrorCode.RAW_COLUMN, what, at=output.scalar.at, fix=fix)
 
 
 class _Item(NamedTuple):

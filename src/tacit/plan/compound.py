@@ -36,7 +36,7 @@ from tacit.answers.program import (
 from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.plan.bounds import TypedScalar, bind
 from tacit.plan.flatten import aggregates
-from tacit.plan.plan import Plan
+from tacit.plan.plan import BoundQuestion, bind_question
 from tacit.plan.relation import Relation, condition, no_column
 from tacit.plan.scope import Scope
 from tacit.plan.split import MAX_GROUPS
@@ -69,11 +69,10 @@ from tacit.query.nodes import (
 )
 from tacit.query.types import NUMERIC_TYPES, Type
 
-MAX_MEMBERS = 64
+MAX_MEMBERS = 32
 _MOST_PAIRS = 1_000_000  # rows that a join of released tables may have, from public numbers
 _WHOLE = frozenset({"row_number", "rank", "dense_rank", "ntile"})
 _SHARES = frozenset({"percent_rank", "cume_dist"})
-MemberPlan = Callable[[Query], Plan]
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ class ReleasedTable:
 class Compound:
     """A question made of several: its members, the program over them, and the columns that it shows."""
 
-    members: tuple[Query, ...]
+    members: tuple[BoundQuestion, ...]
     node: Node
     columns: tuple[TableColumn, ...]
 
@@ -113,14 +112,14 @@ def is_compound(query: Query, policy: Policy) -> bool:
     return any(isinstance(node, Window | ScalarSubquery) for clause in walk_clauses(query) for node in walk(clause))
 
 
-def compound(query: Query, policy: Policy, plan: MemberPlan) -> Compound:
-    """The question as members and a program. `plan` plans a member, at any epsilon: its columns are wanted here."""
-    builder = _Builder(policy, plan)
+def compound(query: Query, policy: Policy) -> Compound:
+    """The question as members and a program."""
+    builder = _Builder(policy)
     table = builder.query(query)
     if not builder.members:
         what, fix = "the question asks for no aggregate", "add COUNT(*), SUM(x) or AVG(x)"
         raise Refused(ErrorCode.AGGREGATE, what, at=query.at, fix=fix)
-    return Compound(tuple(builder.members), table.node, table.columns)
+    return Compound(tuple(builder.members.values()), table.node, table.columns)
 
 
 def _is_released(source: FromItem, policy: Policy) -> bool:
@@ -177,8 +176,7 @@ def _fill(
 @dataclass
 class _Builder:
     policy: Policy
-    plan: MemberPlan
-    members: list[Query] = field(default_factory=list)
+    members: dict[Query, BoundQuestion] = field(default_factory=dict)
     names: Iterator[str] = field(default_factory=lambda: (f"c{number}" for number in count()))
 
     def query(self, query: Query | UnionAll) -> ReleasedTable:
@@ -220,15 +218,15 @@ class _Builder:
     def release(self, lifted: _Lifted, places: tuple[int, ...]) -> _Release:
         """The release of one grouping set."""
         member = lifted.member(places)
-        plan = self.plan(member)
         if member not in self.members:
-            self.members.append(member)
+            self.members[member] = bind_question(member, self.policy)
+        recipe = self.members[member].recipe
         if len(self.members) > MAX_MEMBERS:
             what = f"the question is made of more than {MAX_MEMBERS} questions"
             raise Refused(ErrorCode.TOO_LARGE, what, at=lifted.query.at, fix="ask several smaller questions")
         columns: dict[str, tuple[str, Type]] = {}
         sources = []
-        for result in plan.recipe.results:
+        for result in recipe.results:
             if result.many:
                 what = "a list of values with a window, a union or a subquery is not answered"
                 raise Refused(ErrorCode.UNSUPPORTED, what, at=lifted.query.at, fix="ask for it by itself")
@@ -238,10 +236,10 @@ class _Builder:
                 sources.append((column, f"k{result.scalar.index}", False))
             else:
                 assert isinstance(result.scalar, ReleasedValue)
-                value = plan.recipe.values[result.scalar.index]
+                value = recipe.values[result.scalar.index]
                 sources.append((column, f"v{result.scalar.index}", not value.is_selection))
-        rows = MAX_GROUPS if plan.recipe.groups is None else plan.recipe.groups
-        return _Release(Released(self.members.index(member), tuple(sources)), columns, rows)
+        rows = MAX_GROUPS if recipe.groups is None else recipe.groups
+        return _Release(Released(list(self.members).index(member), tuple(sources)), columns, rows)
 
     def union(self, union: UnionAll) -> ReleasedTable:
         """Tables put together, columns by their position."""

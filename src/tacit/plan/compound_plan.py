@@ -15,7 +15,7 @@ from tacit.errors import ErrorCode, Refused
 from tacit.plan.canonical import PLANS
 from tacit.plan.compound import compound, is_compound
 from tacit.plan.flatten import flatten_query
-from tacit.plan.plan import Plan, plan_for
+from tacit.plan.plan import Plan, plan_for, read_epsilon
 from tacit.plan.probe import ProbedColumn, probed_columns
 from tacit.policy.model import ROW_UNIT, Policy
 from tacit.privacy.loss import Compose, Loss
@@ -90,9 +90,10 @@ def plan_question(query: Query, policy: Policy, epsilon: Any, *, rounded: bool =
         return _plan_nothing(nothing, policy)
     if not is_compound(query, policy):
         return plan_for(query, policy, epsilon, rounded=rounded)
-    found = compound(query, policy, lambda member: plan_for(member, policy, epsilon, rounded=rounded))
+    found = compound(query, policy)
     share = len(found.members)
-    plans = [plan_for(member, policy, epsilon, rounded=rounded, share=share) for member in found.members]
+    price, delta = read_epsilon(epsilon, share, rounded=rounded), policy.question_delta / share
+    plans = [member.plan(price, delta) for member in found.members]
     ordered = sorted({plan.key: plan for plan in plans}.values(), key=lambda plan: plan.key)
     places = tuple(next(i for i, known in enumerate(ordered) if known.key == plan.key) for plan in plans)
     results = tuple(ProgramResult(column.name, column.column, column.type or Type.INT) for column in found.columns)

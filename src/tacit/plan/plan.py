@@ -181,18 +181,50 @@ def _number(terms: _Terms, row: tuple[MeasureValue, ...]) -> int:
     return total
 
 
-def plan_for(
-    query: Query, policy: Policy, epsilon: Any, *, rounded: bool = True, canonical: bool = True, share: int = 1
-) -> Plan:
-    """The plan of a question at an epsilon, or Refused; at a `share`th of it and of the delta, where it is one of many.
+@dataclass(frozen=True)
+class BoundQuestion:
+    """A question bound to its rows: what it measures and how that is read, at any epsilon."""
 
-    The epsilon is rounded down to whole grains, the ledger's steps, before anything is planned: noise and charge are
-    then of the same number, and equal shares of a budget fit into it. `rounded=False` and `canonical=False`, of which
-    `split` says what it leaves out, plan as ledgers of earlier versions know a question.
-    """
-    price = to_rational_between("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
-    price, delta = price / share, policy.question_delta / share
-    price = whole(price) if rounded else price
+    query: Query
+    policy: Policy
+    relation: Relation
+    halves: Halves
+    needed: dict[Measurement, Fraction]
+    recipe: PostProcessingPlan  # without the parts, which follow from an epsilon
+    each: ContributionBounds
+
+    def plan(self, price: Fraction, delta: Fraction) -> Plan:
+        """The plan at an epsilon and a delta."""
+        relation, groups = self.relation, self.recipe.groups
+        if groups is None and delta == 0:
+            keys = zip(self.query.keys, self.halves.keys, strict=True)
+            private = next(key for key, known in keys if known.values is None)
+            raise Refused(
+                ErrorCode.PRIVATE_KEY,
+                f"which keys occur is private, and showing them needs a delta, {_no_delta(self.policy)}",
+                at=find_location(private),
+                fix="group by a column with declared values, or ask the owner for a delta",
+            )
+        accounted = contribution_to_account(self.each, relation.unit is not None)
+        spending = spend(self.needed, price, delta, Setting(accounted, self.policy.neighbors, groups))
+        exact = _exact(self.halves, relation, self.each, spending)
+        key = _key(self.policy, exact, spending)
+        parts = Releases(_read(part) for part in spending.parts)
+        notes = (*self.recipe.notes, *about_rows(exact, relation.called))
+        return Plan(
+            relation.called,
+            replace(exact, salt=key[:16]),
+            spending.parts,
+            spending.shown,
+            replace(self.recipe, parts=parts, notes=notes),
+            spending.loss,
+            spending.delta,
+            key,
+        )
+
+
+def bind_question(query: Query, policy: Policy, *, canonical: bool = True) -> BoundQuestion:
+    """A question bound to its rows, or Refused."""
     query = flatten_query(query)
     scope = Scope(policy)
     relation = scope.relation(query.source)
@@ -208,15 +240,7 @@ def plan_for(
     averaged = frozenset(a.required_argument for a in halves.aggregates if a.aggregate.function == "avg")
     needed = [function_of(a.aggregate).measure(a, averaged) for a in halves.aggregates]
     chosen = _collect_needs(halves, needed)
-    recipe = _recipe(query, halves, needed, list(chosen))
-    if recipe.groups is None and delta == 0:
-        private = next(key for key, known in zip(query.keys, halves.keys, strict=True) if known.values is None)
-        raise Refused(
-            ErrorCode.PRIVATE_KEY,
-            f"which keys occur is private, and showing them needs a delta, {_no_delta(policy)}",
-            at=find_location(private),
-            fix="group by a column with declared values, or ask the owner for a delta",
-        )
+    recipe = replace(_recipe(query, halves, needed, list(chosen)), notes=tuple(said))
     each = (
         relation.each
         if recipe.groups is None
@@ -230,16 +254,27 @@ def plan_for(
             fix="group by a column with declared values",
         )
     _check_lists(chosen, recipe.groups, query)
-    setting = Setting(contribution_to_account(each, relation.unit is not None), policy.neighbors, recipe.groups)
-    spending = spend(chosen, price, delta, setting)
-    exact = _exact(halves, relation, each, spending)
-    key = _key(policy, exact, spending)
-    unit = relation.called
-    parts = Releases(_read(part) for part in spending.parts)
-    recipe = replace(recipe, parts=parts, notes=(*said, *about_rows(exact, unit)))
-    return Plan(
-        unit, replace(exact, salt=key[:16]), spending.parts, spending.shown, recipe, spending.loss, spending.delta, key
-    )
+    return BoundQuestion(query, policy, relation, halves, chosen, recipe, each)
+
+
+def read_epsilon(epsilon: Any, share: int = 1, *, rounded: bool = True) -> Fraction:
+    """A `share`th of an epsilon, rounded down to whole grains, the ledger's steps, or Refused where it is out of range.
+
+    It is rounded before anything is planned: noise and charge are then of the same number, and equal shares of a budget
+    fit into it.
+    """
+    price = to_rational_between("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON) / share
+    return whole(price) if rounded else price
+
+
+def plan_for(query: Query, policy: Policy, epsilon: Any, *, rounded: bool = True, canonical: bool = True) -> Plan:
+    """The plan of a question of one query over rows at an epsilon, or Refused.
+
+    `rounded=False` and `canonical=False`, of which `split` says what it leaves out, plan as ledgers of earlier versions
+    know a question.
+    """
+    price = read_epsilon(epsilon, rounded=rounded)
+    return bind_question(query, policy, canonical=canonical).plan(price, policy.question_delta)
 
 
 def _collect_needs(halves: Halves, needed: list[tuple[Measurement, ...]]) -> dict[Measurement, Fraction]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tacit.errors import Refused
 from tacit.plan.flatten import aggregates
-from tacit.plan.plan import plan_for
+from tacit.plan.plan import bind_question
 from tacit.plan.scope import Scope, expand_stars
 from tacit.plan.simplify import simplify_filter
 from tacit.policy.model import Policy
@@ -33,7 +33,7 @@ def probed_columns(query: Query, policy: Policy) -> tuple[ProbedColumn, ...] | N
     if not aggregates(query):
         return _columns_of_rows(query, policy)
     try:
-        results = plan_for(replace(query, limit=None, where=None), policy, 1).recipe.results
+        results = bind_question(replace(query, limit=None, where=None), policy).recipe.results
     except Refused:
         return None  # it is refused as it stands, or made of several
     return tuple(ProbedColumn(result.name, result.type) for result in results)

@@ -57,7 +57,7 @@ from tacit.query.refusals import (
 
 _MOST_ROWS = 10**9  # that LIMIT and OFFSET take
 _MOST_LEVELS = 8  # keys of ROLLUP and CUBE
-MAX_SETS = 64  # grouping sets of a question
+MAX_SETS = 32  # grouping sets of a question
 _STACKS = frozenset({"UNION", "INTERSECT", "EXCEPT", "MINUS"})
 _AFTER_KEYS = _STACKS | {"HAVING", "WINDOW", "QUALIFY", "ORDER", "LIMIT", "OFFSET", "FETCH", "WITH"}
 Sets = tuple[tuple[int, ...], ...]

@@ -20,7 +20,7 @@ from tacit.engines.dialect import DUCKDB, POSTGRES, SPARK
 from tacit.engines.evaluate import evaluate
 from tacit.engines.scalars import quote_name, quote_text, write_literal, write_scalar
 from tacit.errors import Refused
-from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar, bind
+from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar, bind, domain
 from tacit.query.date_formats import FIELDS
 from tacit.query.functions import COMPARISONS, DATE_PARTS, DATE_UNITS, TIME_PARTS, TIME_UNITS, Function
 from tacit.query.nodes import (
@@ -355,6 +355,11 @@ def check_claim(claim: TypedScalar, got: Any, on_grid: bool) -> None:
     assert claim.type is not None and type(got) is PYTHON[claim.type]
     if claim.type is Type.INT:
         assert claim.lower is not None and claim.upper is not None
+    if claim.listing is not None:  # all values that there may be
+        listed = domain(claim, 2_000)
+        assert listed is None or got in listed
+    if claim.type in {Type.TEXT, Type.BOOL}:
+        return
     number = got.toordinal() if isinstance(got, datetime.date) else got
     slack = 0.0
     if claim.type is Type.FLOAT:

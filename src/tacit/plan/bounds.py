@@ -576,6 +576,9 @@ class _Binder:
 
     def whole_quotient(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
         """DIV(x, y), or x // y: whole numbers divided, toward zero."""
+        if any(o.type is Type.FLOAT for o in operands):
+            what, fix = "DIV and // take whole numbers, got float", "write TRUNC(x / y), or FLOOR(x / y)"
+            raise Refused(ErrorCode.TYPE, what, at=node.at, fix=fix)
         self.expect(operands, {Type.INT}, node, "DIV takes whole numbers")
         self.require_bounds(operands, node)
         left, right = operands

@@ -359,14 +359,15 @@ class ExpressionParser(TokenCursor):
     def _clock(self, start: int) -> Literal:
         """The declared present: CURRENT_DATE is its day, and NOW() its time, which is midnight unless declared."""
         name = self.token.text.lower()
+        end = self.closing[start + 1] if self.after() == "(" else start
+        if self.today is None:
+            raise refuse_unknown_function(name, self.through(start, end))
         self.index += 1
         if self.accept("("):
             if self.token.kind == "number":  # CURRENT_TIMESTAMP(0)
                 self.index += 1
             self.expect(")")
         at = self.since(start)
-        if self.today is None:
-            raise refuse_unknown_function(name, at)
         return Literal(day_of_clock(self.today) if name in CLOCK_DATES else time_of_clock(self.today), at)
 
     def _no_star(self, at: SourceLocation) -> NoReturn:
@@ -436,7 +437,8 @@ class ExpressionParser(TokenCursor):
         """(a, b) = (1, 2), (a, b) <> (1, 2) and (a, b) IN ((1, 2), (3, 4)): value by value."""
         left = [first, *self._rest_of_row()]
         negated = self.accept("NOT") if self.after() == "IN" else False
-        if self.accept("IN", "("):
+        if self.sees("IN") and self.after() == "(" and self.after(2) not in _SUBQUERIES:
+            self.index += 2
             rows = [self._row()]
             while self.accept(","):
                 rows.append(self._row())

@@ -103,8 +103,8 @@ def test_a_dict_and_a_file_say_the_same(parse: Any, monkeypatch: pytest.MonkeyPa
 def test_what_is_today():
     assert load(small()).today is None
     day, moment = datetime.date(2025, 12, 31), datetime.datetime(2025, 12, 31, 18, 30)
-    for given, expected in ((day, day), ("2025-12-31", day), (moment, moment), ("2025-12-31T18:30", moment)):
-        policy = load(small() | {"data": {"today": given}})
+    for entry, expected in ((day, day), ("2025-12-31", day), (moment, moment), ("2025-12-31T18:30", moment)):
+        policy = load(small() | {"data": {"today": entry}})
         assert policy.today == expected and type(policy.today) is type(expected)
         assert policy.digest == load(small()).digest  # a question that names it holds it as a constant
 

@@ -615,7 +615,7 @@ class _Binder:
         if function is Function.ELAPSED:
             later, earlier = (as_timestamp(o, node) for o in operands[1:])
             self.expect([later, earlier], {Type.TIMESTAMP}, node, "whole hours or days lie between timestamps")
-            return calendar.elapsed(unit, later, earlier)
+            return calendar.count_periods(unit, later, earlier)
         later, earlier = self.dates(operands[1:], node, f"{function.upper()} takes dates")
         if function is Function.DATE_DIFF:
             return calendar.difference(unit, later, earlier)
@@ -647,7 +647,7 @@ class _Binder:
         if base == "day" and operand.type is Type.DATE:
             days = number
             if factor != 1:
-                days = self.bind(Literal(constant * factor)) if isinstance(constant, int) else _scaled(number, factor)
+                days = self.bind(Literal(constant * factor)) if isinstance(constant, int) else _scale(number, factor)
             return calendar.add_days(operand, days, node.at)
         period = factor if base == "microsecond" else factor * PERIODS["day"]
         return calendar.add_microseconds(as_timestamp(operand, node), number, period, node.at)
@@ -656,8 +656,8 @@ class _Binder:
         """EXTRACT(EPOCH FROM a - b) and EXTRACT(DAY FROM a - b) of timestamps."""
         later, earlier = (as_timestamp(end, node) for end in ends)
         if part is Function.EPOCH:
-            return calendar.elapsed_seconds(later, earlier)
-        return calendar.elapsed("day", later, earlier)
+            return calendar.count_seconds(later, earlier)
+        return calendar.count_periods("day", later, earlier)
 
     def calendar_part(self, node: Call, function: Function, operands: list[TypedScalar]) -> TypedScalar:
         """EPOCH, YEARWEEK, LAST_DAY, and the first day of a week that starts on a given day."""
@@ -757,7 +757,7 @@ def _too_large(at: SourceLocation | None) -> Refused:
     return Refused(ErrorCode.OVERFLOW, what, at=at, fix="use smaller factors")
 
 
-def _scaled(number: TypedScalar, factor: int) -> TypedScalar:
+def _scale(number: TypedScalar, factor: int) -> TypedScalar:
     """An integer with bounds, so many times."""
     ends = [None if end is None else end * factor for end in (number.lower, number.upper)]
     scalar = Call(Function.MULTIPLY, (number.scalar, Literal(factor)))

@@ -241,7 +241,7 @@ def _number_of(unit: str, day: datetime.date) -> int:
     return day.year
 
 
-def elapsed(unit: str, later: TypedScalar, earlier: TypedScalar) -> TypedScalar:
+def count_periods(unit: str, later: TypedScalar, earlier: TypedScalar) -> TypedScalar:
     """Whole periods from one timestamp to another, rounded toward zero. Both lie in 0 to LAST, so nothing overflows."""
     period = PERIODS[unit]
     between = _between(later, earlier)
@@ -254,7 +254,7 @@ def elapsed(unit: str, later: TypedScalar, earlier: TypedScalar) -> TypedScalar:
     return _whole(whole, ends[0], ends[1], between.nullable)
 
 
-def elapsed_seconds(later: TypedScalar, earlier: TypedScalar) -> TypedScalar:
+def count_seconds(later: TypedScalar, earlier: TypedScalar) -> TypedScalar:
     """Seconds from one timestamp to another, with their fractions."""
     return _in_seconds(_between(later, earlier))
 

@@ -157,10 +157,10 @@ def _whole_difference(written: CallSyntax) -> Call:
     check_count(written, 3, 3, usage)
     unit, (one, other), is_first = _take_unit(written, usage)
     later, earlier = (other, one) if is_first else (one, other)
-    return _elapsed(unit, later, earlier, written)
+    return _count_periods(unit, later, earlier, written)
 
 
-def _elapsed(unit: str, later: Scalar, earlier: Scalar, written: CallSyntax) -> Call:
+def _count_periods(unit: str, later: Scalar, earlier: Scalar, written: CallSyntax) -> Call:
     if unit not in PERIODS:
         fix = f"count {', '.join(PERIODS)}; DATE_DIFF('month', a, b) counts the months that begin between both"
         raise refuse_unsupported(f"{written.name.upper()} in {unit}", fix, written.at)
@@ -197,7 +197,7 @@ def _add(written: CallSyntax) -> Scalar:
         return add_units(value, "day", number, written.at, subtract=subtract)
     unit, (number, value), _ = _take_unit(written, usage)
     if subtract:
-        return _elapsed(unit, value, number, written)
+        return _count_periods(unit, value, number, written)
     if unit not in MULTIPLES:
         raise refuse_unsupported(f"{written.name.upper()} of {unit}", f"write {usage}", written.at)
     return add_units(value, unit, number, written.at)

@@ -151,11 +151,13 @@ def _width_bucket(written: CallSyntax) -> Case:
     scaled = Call(Function.MULTIPLY, (Call(Function.SUBTRACT, (clamped, ends[0]), at), Literal(Fraction(count))), at)
     place = Call(Function.FLOOR, (Call(Function.DIVIDE, (scaled, Literal(Fraction(high - low))), at),), at)
     inside = Call(Function.LEAST, (Call(Function.ADD, (place, Literal(1)), at), Literal(count)), at)
+    # no bare column, for nobody wrote a comparison that a note could be about
+    whole = Call(Function.COALESCE, (value,), at)
     return Case(
         (
             (Call(Function.IS_NULL, (value,), at), Literal(None)),
-            (Call(Function.LESS, (value, ends[0]), at), Literal(0)),
-            (Call(Function.GREATER_EQUAL, (value, ends[1]), at), Literal(count + 1)),
+            (Call(Function.LESS, (whole, ends[0]), at), Literal(0)),
+            (Call(Function.GREATER_EQUAL, (whole, ends[1]), at), Literal(count + 1)),
         ),
         inside,
         at,

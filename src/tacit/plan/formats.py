@@ -17,7 +17,7 @@ from tacit.plan.operands import within_years
 from tacit.plan.ranges import domain
 from tacit.plan.timestamps import FINER_UNITS, list_starts, start_of, time_part
 from tacit.query.bound import TypedScalar
-from tacit.query.date_formats import FIELDS, MONTHS, NAMES, name_texts, render, split_format
+from tacit.query.date_formats import FIELDS, MONTHS, NAMES, compile_format, name_texts, split_format
 from tacit.query.functions import MOST_POSITION, Function
 from tacit.query.nodes import Call, Case, Literal, Scalar, find_location
 from tacit.query.timestamps import PERIODS, to_datetime, to_microseconds
@@ -112,9 +112,9 @@ def _list_texts(pattern: str, operand: TypedScalar, most: int) -> tuple[Key, ...
         unit = "day"
     period = _repeats_after(fields, unit)
     found: dict[str, None] = {}
-    count = 0
+    write, count = compile_format(pattern), 0
     for count, moment in enumerate(islice(_moments(unit, operand), _MOST_STEPS), start=1):
-        found[render(pattern, moment)] = None
+        found[write(moment)] = None
         if len(found) > most:
             return None
         if period is not None and count >= period:
@@ -137,6 +137,8 @@ def _repeats_after(fields: list[str], unit: str) -> int | None:
             return 12
         case "hour" if changing == {"hour"}:
             return 24
+        case "hour" if changing == {"hour", "day"} and weekdays == {f for f in fields if FIELDS[f] == "day"}:
+            return 7 * 24
         case "minute" if changing <= {"hour", "minute"}:
             return 24 * 60
         case "day" if weekdays == set(fields):

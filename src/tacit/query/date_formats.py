@@ -154,15 +154,24 @@ def name_texts(field: str) -> tuple[str, ...]:
     return tuple(name.ljust(NAME_WIDTH) if padded else name for name in cut)
 
 
+def compile_format(pattern: str) -> Callable[[datetime.datetime], str]:
+    """A function that writes moments as a format says."""
+    writers = [_find_writer(field) if field else (lambda _, text=text: text) for field, text in split_format(pattern)]
+    return lambda moment: "".join([write(moment) for write in writers])
+
+
 def render(pattern: str, moment: datetime.datetime) -> str:
     """A moment as a format writes it."""
-    return "".join(_render_field(field, moment) if field else text for field, text in split_format(pattern))
+    return compile_format(pattern)(moment)
 
 
-def _render_field(field: str, moment: datetime.datetime) -> str:
-    if field in NAMES:
-        return name_texts(field)[moment.month - 1 if FIELDS[field] == "month" else moment.weekday()]
-    return _RENDER[field](moment)
+def _find_writer(field: str) -> Callable[[datetime.datetime], str]:
+    if field not in NAMES:
+        return _RENDER[field]
+    texts = name_texts(field)
+    if FIELDS[field] == "month":
+        return lambda moment: texts[moment.month - 1]
+    return lambda moment: texts[moment.weekday()]
 
 
 _RENDER: dict[str, Callable[[datetime.datetime], str]] = {

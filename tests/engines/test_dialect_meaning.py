@@ -285,6 +285,23 @@ DECODE(s, 'flu', 1, NULL, 2, 3) | CASE WHEN s = 'flu' THEN 1 WHEN s IS NULL THEN
 DIV0(i, j) | CASE WHEN j = 0 AND i IS NOT NULL THEN 0 ELSE i / j END
 SAFE_DIVIDE(i, j) | i / nullif(j, 0)
 WIDTH_BUCKET(x, -5, 5, 10) | CASE WHEN x < -5 THEN 0 WHEN x >= 5 THEN 11 ELSE floor(x + 5) + 1 END
+lpad(s, 4, '0')
+rpad(s, 4, 'xy')
+LPAD(i, 3, '0') | lpad(i::text, 3, '0')
+i || '-' || d || b
+concat(i, '-', s, d)
+b = 1
+b IN (0, 1)
+b <> 0
+m - n > INTERVAL '2 days'
+m - n <= INTERVAL '-36 hours'
+TIME_BUCKET(INTERVAL '1 week', m)::date | date_trunc('week', m)::date
+time_bucket(INTERVAL '1 hour', m)
+ROUND(i, -1) | round(i::DECIMAL(18, 3) / 10) * 10
+TRUNC(i, -1) | trunc(i / 10) * 10
+date_diff('hour', DATE '2024-02-29'::timestamp, m)
+DATE_DIFF('hour', DATE '2024-02-29', m) | date_diff('hour', TIMESTAMP '2024-02-29', m)
+LAST_DAY(d, MONTH) | last_day(d)
 GREATEST(d, e)
 b IS TRUE
 b IS NOT FALSE
@@ -345,6 +362,9 @@ s LIKE '50#%' ESCAPE '#'
 RIGHT(s, 2)
 REPLACE(s, 'ab', '')
 CONCAT_WS(',', s, u)
+LPAD(s, 5, 'ab')
+i || s
+m - n > INTERVAL '1 day 3 hours'
 i BETWEEN SYMMETRIC 9 AND -3
 i BETWEEN SYMMETRIC 9 AND j
 (i, j) = (3, 4)

@@ -256,6 +256,9 @@ ARGUMENTS: dict[Function, st.SearchStrategy[tuple[Scalar, ...]]] = {
     ),
     Function.RIGHT: st.tuples(TEXT, st.integers(1, 9).map(Literal)),
     Function.REPLACE: st.tuples(TEXT, SOUGHT, st.sampled_from(["", "b", "xyz"]).map(Literal)),
+    **dict.fromkeys(
+        (Function.LPAD, Function.RPAD), st.tuples(st.one_of(TEXT, WHOLE), st.integers(1, 9).map(Literal), SOUGHT)
+    ),
     Function.SPLIT_PART: st.tuples(TEXT, SOUGHT, st.integers(1, 4).map(Literal)),
     Function.POSITION: st.tuples(TEXT, SOUGHT),
     Function.SUBSTRING: st.tuples(

@@ -639,7 +639,7 @@ def test_functions_take_what_they_are_about():
     for function, *arguments in (
         ("lower", "i"),
         ("length", "d"),
-        ("concat", "s", "i"),
+        ("concat", "s", "x"),
         ("substring", "i", 1, 2),
         ("like", "i", text("1%")),
         ("like", "s", "t"),

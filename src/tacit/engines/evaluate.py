@@ -109,6 +109,17 @@ def add_months(day: datetime.date, months: int) -> datetime.date | None:
     return datetime.date(years, month + 1, min(day.day, calendar.monthrange(years, month + 1)[1]))
 
 
+def pad(text: str, size: int, filler: str, *, left: bool) -> str:
+    """A text of exactly so many characters: cut at its end, or filled up on one side.
+
+    >>> pad("7", 3, "0", left=True), pad("abcd", 3, "0", left=True), pad("a", 4, "xy", left=False)
+    ('007', 'abc', 'axyx')
+    """
+    missing = max(0, size - len(text))
+    more = (filler * missing)[:missing]
+    return more + text if left and more else (text + more)[:size]
+
+
 def is_like(text: str, pattern: str) -> bool:
     """Whether a text is as a pattern says, where % stands for any characters and _ for any one.
 
@@ -232,6 +243,8 @@ _FUNCTIONS: dict[Function, Callable[..., Any]] = {
     Function.RIGHT: lambda x, count: x[-count:],
     Function.REPLACE: lambda x, old, new: x.replace(old, new),
     Function.SPLIT_PART: lambda x, sign, place: (x.split(sign)[place - 1 : place] or [""])[0],
+    Function.LPAD: lambda x, filler, size: pad(x, size, filler, left=True),
+    Function.RPAD: lambda x, filler, size: pad(x, size, filler, left=False),
     Function.POSITION: lambda x, sought: x.find(sought) + 1,
     Function.TO_TEXT: str,
     Function.ADD_MONTHS: add_months,

@@ -137,6 +137,9 @@ def _flush_to_zero(operand: str, dialect: Dialect) -> str:
 def _call(function: Function, nodes: tuple[Scalar, ...], dialect: Dialect) -> str:
     if function is Function.LIKE:
         return dialect.like(dialect, write_scalar(nodes[0], dialect), str(_literal_value(nodes[1])))
+    if function in {Function.LPAD, Function.RPAD}:
+        text, filler = (write_scalar(node, dialect) for node in nodes[:2])
+        return f"{function}({text}, {_literal_value(nodes[2])}, {filler})"
     if function in {Function.RIGHT, Function.SPLIT_PART, Function.ADD_MONTHS}:  # whose last argument is a small integer
         others = [write_scalar(node, dialect) for node in nodes[:-1]]
         written = dialect.calls.get(function, f"{function}({', '.join(['{}'] * len(nodes))})")

@@ -25,9 +25,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
 
+from tacit.engines.evaluate import pad
 from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.plan import calendar
-from tacit.plan.casts import cast
+from tacit.plan.casts import as_text, cast
 from tacit.plan.formats import count_copies, refuse_format, to_char
 from tacit.plan.mixed import mixed_types_error
 from tacit.plan.operands import (
@@ -71,10 +72,10 @@ from tacit.query.functions import (
     TIME_UNITS,
     Function,
 )
-from tacit.query.intervals import MULTIPLES
+from tacit.query.intervals import MULTIPLES, interval_parts, is_interval
 from tacit.query.nodes import Call, Case, Literal, Scalar, find_location
 from tacit.query.timestamps import PERIODS
-from tacit.query.types import NUMERIC_TYPES, ORDERED_TYPES, TIME_TYPES, Type
+from tacit.query.types import NUMERIC_TYPES, ORDERED_TYPES, TIME_TYPES, Key, Type
 
 MOST_PARTS = 10_000
 _LARGEST_FLOAT = Fraction(10) ** 200
@@ -114,6 +115,8 @@ _ARGUMENTS |= {
     Function.QUOTIENT: 2,
     Function.SUBSTRING: 3,
     Function.REPLACE: 3,
+    Function.LPAD: 3,
+    Function.RPAD: 3,
     Function.SPLIT_PART: 3,
     Function.POSITION: 2,
     Function.RIGHT: 2,
@@ -171,6 +174,12 @@ class _Binder:
                 operand = self.bind(inner)
                 result = cast(node, operand, rows=self.rows)
                 return operand if result is operand else self.limit_work(result, [operand.weight] * 2, node)
+            case Call(name, (Call(Function.SUBTRACT, (later, earlier)), right)) if name in COMPARISONS and is_interval(
+                right
+            ):
+                return self.compare_interval(node, Function(name), [self.bind(later), self.bind(earlier)], right)
+            case Call(Function.CONCAT, arguments):
+                return self.apply(node, [self.text_part(argument, node) for argument in arguments])
             case Call(Function.INTERVAL):
                 fix = "add it to a date: d + INTERVAL '7 days'; DATE_DIFF('day', a, b) < 7 compares days"
                 raise Refused(ErrorCode.TYPE, "an interval is no value by itself", at=node.at, fix=fix)
@@ -181,6 +190,39 @@ class _Binder:
             case Call(_, arguments):
                 return self.apply(node, [self.bind(argument) for argument in arguments])
         raise AssertionError(f"nothing is known of {node!r}")
+
+    def text_part(self, argument: Scalar, node: Call) -> TypedScalar:
+        """A part of a text that is put together: a whole number, condition or date as its text."""
+        match argument:
+            case Call(Function.COALESCE, (inner, Literal("") as nothing)):
+                part = self.bind(inner)
+                if part.type in {Type.TEXT, None}:
+                    return self.apply(argument, [part, self.bind(nothing)])
+                written = as_text(part)
+                if written is None:
+                    return part
+                return replace(self.apply(argument, [written, self.bind(nothing)]), listing=_with_nothing(written))
+        part = self.bind(argument)
+        written = None if part.type in {Type.TEXT, None} else as_text(part)
+        return part if written is None else self.limit_work(written, [_BETWEEN * part.weight], node)
+
+    def compare_interval(
+        self, node: Call, function: Function, ends: list[TypedScalar], interval: Scalar
+    ) -> TypedScalar:
+        """a - b > INTERVAL '2 days', of timestamps: the microseconds of both are compared."""
+        parts = [(unit, n.value if isinstance(n, Literal) else None) for unit, n in interval_parts(interval)]
+        moments = [as_timestamp(end, node) for end in ends]
+        if any(o.type is not Type.TIMESTAMP for o in moments) or all(o.type is Type.DATE for o in ends):
+            what = "an interval is compared with what lies between two timestamps"
+            fix = "compare days: DATE_DIFF('day', a, b) > 7"
+            raise Refused(ErrorCode.TYPE, what, at=node.at, fix=fix)
+        if any(unit == "month" or not isinstance(n, int) for unit, n in parts):
+            fix = "count months: DATE_DIFF('month', a, b) > 1"
+            raise Refused(ErrorCode.TYPE, "months and what is no constant have no length", at=node.at, fix=fix)
+        lengths = [n * (PERIODS["day"] if unit == "day" else 1) for unit, n in parts if isinstance(n, int)]
+        scalar = Call(function, (Call(Function.SUBTRACT, scalars_of(moments)), Literal(sum(lengths))))
+        result = TypedScalar(scalar, Type.BOOL, nullable=any_null(moments))
+        return self.limit_work(result, [o.weight for o in moments], node)
 
     def part_of_difference(self, node: Call, less: Call, part: Function, ends: list[TypedScalar]) -> TypedScalar:
         """A part of a - b, which is an interval where one of both is a timestamp, and a date or a number otherwise."""
@@ -271,6 +313,8 @@ class _Binder:
                 return self.text(node, function, operands)
             case Function.SPLIT_PART | Function.REPLACE:
                 return self.replacement(node, function, operands)
+            case Function.LPAD | Function.RPAD:
+                return self.padded(node, function, operands)
             case Function.LENGTH | Function.POSITION:
                 return self.length(node, function, operands)
             case Function.LIKE:
@@ -298,7 +342,7 @@ class _Binder:
         return self.arithmetic(node, function, operands)
 
     def comparison(self, node: Call, function: Function, operands: list[TypedScalar]) -> TypedScalar:
-        operands = self.same(node, operands)
+        operands = self.same(node, _as_truths(operands))
         kind = operands[0].type
         if any(o.type is None for o in operands):
             raise Refused(ErrorCode.TYPE, "a comparison with NULL is never true", at=node.at, fix="write x IS NULL")
@@ -431,7 +475,9 @@ class _Binder:
                 raise Refused(ErrorCode.TYPE, what, at=node.at, fix="SUBSTRING(x, 1, 3)")
         parts = sum(o.texts for o in texts)
         self.limit_texts(parts, node)
-        return TypedScalar(Call(function, scalars_of(operands)), Type.TEXT, nullable=any_null(texts), texts=parts)
+        listing = _list_together(operands) if function is Function.CONCAT else None
+        scalar = Call(function, scalars_of(operands))
+        return TypedScalar(scalar, Type.TEXT, nullable=any_null(texts), texts=parts, listing=listing)
 
     def replacement(self, node: Call, function: Function, operands: list[TypedScalar]) -> TypedScalar:
         """REPLACE(x, 'a', 'b') and SPLIT_PART(x, ',', 2), with constants, of which the sought one is not empty.
@@ -454,6 +500,30 @@ class _Binder:
         self.limit_texts(parts, node)
         scalar = Call(function, scalars_of(operands))
         return TypedScalar(scalar, Type.TEXT, nullable=operands[0].nullable, texts=parts)
+
+    def padded(self, node: Call, function: Function, operands: list[TypedScalar]) -> TypedScalar:
+        """LPAD(x, 5, '0') and RPAD: a text of exactly so many characters, filled up with a constant or cut."""
+        name = function.upper()
+        text = as_text(operands[0]) if operands[0].type is Type.INT else operands[0]
+        values = [o.scalar.value if isinstance(o.scalar, Literal) else None for o in operands[1:]]
+        size, filler = values
+        if type(size) is not int or not 1 <= size <= MOST_LITERAL or not isinstance(filler, str) or not filler:
+            what = f"{name} takes a constant length from 1 to {MOST_LITERAL}, and a constant that is not empty"
+            raise Refused(ErrorCode.TYPE, what, at=node.at, fix=f"{name}(x, 5, '0')")
+        assert text is not None
+        self.expect([text], {Type.TEXT}, node, f"{name} takes a text")
+        inner = text.listing
+
+        def list_texts(most: int) -> tuple[Key, ...] | None:
+            assert inner is not None
+            found = inner(most)
+            if found is None:
+                return None
+            return tuple(dict.fromkeys(pad(str(one), size, filler, left=function is Function.LPAD) for one in found))
+
+        scalar = Call(function, (text.scalar, operands[2].scalar, Literal(size)))
+        known = None if inner is None else list_texts
+        return TypedScalar(scalar, Type.TEXT, nullable=text.nullable, texts=text.texts, listing=known)
 
     def limit_texts(self, parts: int, node: Call) -> None:
         """Refuse a text that is put together from too many."""
@@ -548,7 +618,8 @@ class _Binder:
 
     def periods(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
         """How many hours, minutes or seconds there are before a timestamp: what DATE_DIFF subtracts."""
-        (operand,) = self.timestamps(operands[:1], node, "DATE_DIFF in hours, minutes or seconds takes timestamps")
+        operand = as_timestamp(operands[0], node)
+        self.expect([operand], {Type.TIMESTAMP}, node, "DATE_DIFF in hours, minutes or seconds takes timestamps")
         period = operands[1].scalar.value if isinstance(operands[1].scalar, Literal) else None
         assert isinstance(period, int)  # of the parser
         return quotient(operand, period)
@@ -755,6 +826,54 @@ class _Binder:
 def _too_large(at: SourceLocation | None) -> Refused:
     what = "the result could be too large for the machine"
     return Refused(ErrorCode.OVERFLOW, what, at=at, fix="use smaller factors")
+
+
+def _as_truths(operands: list[TypedScalar]) -> list[TypedScalar]:
+    """The operands, where one is a condition and the others the constants 1 and 0, with TRUE and FALSE for these."""
+    truths = {o.scalar.value: o for o in operands if isinstance(o.scalar, Literal) and o.type is Type.INT}
+    if {o.type for o in operands} != {Type.BOOL, Type.INT} or not truths.keys() <= {0, 1}:
+        return operands
+    if any(o.type is Type.INT and not isinstance(o.scalar, Literal) for o in operands):
+        return operands
+    return [
+        TypedScalar(Literal(bool(o.scalar.value)), Type.BOOL, nullable=False)
+        if o.type is Type.INT and isinstance(o.scalar, Literal)
+        else o
+        for o in operands
+    ]
+
+
+def _with_nothing(text: TypedScalar) -> Callable[[int], tuple[Key, ...] | None] | None:
+    """How to list a text with a list, and the empty one that stands for NULL."""
+    inner = text.listing
+    if inner is None:
+        return None
+
+    def list_texts(most: int) -> tuple[Key, ...] | None:
+        found = inner(most - 1)
+        return None if found is None else (*found, "")
+
+    return list_texts
+
+
+def _list_together(operands: list[TypedScalar]) -> Callable[[int], tuple[Key, ...] | None] | None:
+    """How to list texts that are put together of constants and of texts with lists; None where one has none."""
+    constants = [o.scalar.value if isinstance(o.scalar, Literal) else None for o in operands]
+    if not any(o.listing for o in operands) or any(
+        o.listing is None and not isinstance(value, str) for o, value in zip(operands, constants, strict=True)
+    ):
+        return None
+
+    def list_texts(most: int) -> tuple[Key, ...] | None:
+        found = [""]
+        for operand, constant in zip(operands, constants, strict=True):
+            parts = (constant,) if operand.listing is None else operand.listing(most)
+            if parts is None or len(found) * len(parts) > most:
+                return None
+            found = [f"{before}{part}" for before in found for part in parts]
+        return tuple(dict.fromkeys(found))
+
+    return list_texts
 
 
 def _scale(number: TypedScalar, factor: int) -> TypedScalar:

@@ -18,6 +18,7 @@ from itertools import islice
 from tacit.engines.evaluate import add_months, evaluate
 from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.plan.operands import constant_date, within_years
+from tacit.plan.ranges import domain
 from tacit.plan.timestamps import as_timestamp, constant_timestamp, date_of
 from tacit.query.bound import LEAST_INT, MOST_INT, TypedScalar
 from tacit.query.functions import Function
@@ -50,7 +51,16 @@ def add_days(date: TypedScalar, days: TypedScalar, at: SourceLocation | None) ->
     step = days.scalar.value if isinstance(days.scalar, Literal) else None
     unit = "week" if date.unit == "week" and isinstance(step, int) and step % 7 == 0 else None
     lower, upper = _clip(lower, upper, 1, LAST_DAY.toordinal())
-    return TypedScalar(shifted, Type.DATE, lower, upper, Fraction(1), nullable or days.nullable or not sure, unit)
+
+    def list_days(most: int) -> tuple[Key, ...] | None:
+        starts = domain(date, most)
+        delta = datetime.timedelta(days=step if isinstance(step, int) else 0)
+        return None if starts is None else tuple(day + delta for day in starts if isinstance(day, datetime.date))
+
+    # the first days of units, moved, are fewer than all days between the bounds
+    known = list_days if sure and date.unit is not None and isinstance(step, int) else None
+    nullable = nullable or days.nullable or not sure
+    return TypedScalar(shifted, Type.DATE, lower, upper, Fraction(1), nullable, unit, listing=known)
 
 
 def add_microseconds(moment: TypedScalar, number: TypedScalar, period: int, at: SourceLocation | None) -> TypedScalar:

@@ -45,7 +45,7 @@ def cast(node: Call, operand: TypedScalar, *, rows: bool) -> TypedScalar:
         if operand.is_bounded and (operand.lower or 0) >= -_MOST and (operand.upper or 0) <= _MOST:
             return as_integer(operand)
     if wanted is Type.TEXT:
-        text = _as_text(operand)
+        text = as_text(operand)
         if text is not None:
             return text
     assert operand.type is not None
@@ -54,7 +54,7 @@ def cast(node: Call, operand: TypedScalar, *, rows: bool) -> TypedScalar:
     raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix=_instead(written, operand.type, wanted, rows=rows))
 
 
-def _as_text(operand: TypedScalar) -> TypedScalar | None:
+def as_text(operand: TypedScalar) -> TypedScalar | None:
     """A value as the text that all engines write for it; None where they do not agree."""
     match operand.type:
         case Type.INT:

@@ -66,6 +66,9 @@ def constant_text(scalar: Scalar) -> str | None:
         case Call(Function.CONCAT, arguments):
             parts = [constant_text(argument) for argument in arguments]
             return None if None in parts else "".join(part for part in parts if part is not None)
+        case Call(Function.LOWER | Function.UPPER as letters, (argument,)):
+            text = constant_text(argument)
+            return None if text is None or not text.isascii() else getattr(text, letters)()
     return None
 
 

@@ -20,7 +20,7 @@ from tacit.query.date_formats import (
 )
 from tacit.query.dialect_names import PARTS, PLAIN, UNITS
 from tacit.query.functions import DATE_UNITS, TIME_UNITS, Function
-from tacit.query.intervals import MULTIPLES, add_interval, add_units, is_interval
+from tacit.query.intervals import MULTIPLES, add_interval, add_units, interval_parts, is_interval
 from tacit.query.nodes import Call, Case, ColumnReference, Literal, Scalar
 from tacit.query.refusals import CLOCK_FIX, refuse_unsupported, to_printable
 from tacit.query.timestamps import PERIODS, parse_iso_timestamp
@@ -208,6 +208,27 @@ def _add_months(written: CallSyntax) -> Call:
     return add_units(written.arguments[0], "month", written.arguments[1], written.at)
 
 
+def _last_day(written: CallSyntax) -> Call:
+    """LAST_DAY(d), and LAST_DAY(d, MONTH)."""
+    check_count(written, 1, 2, "LAST_DAY(d)")
+    value, *units = written.arguments
+    if any(_unit(unit) != "month" for unit in units):
+        raise refuse_unsupported("LAST_DAY of anything but a month", "write LAST_DAY(d)", written.at)
+    return Call(Function.LAST_DAY, (value,), written.at)
+
+
+def _time_bucket(written: CallSyntax) -> Call:
+    """TIME_BUCKET(INTERVAL '1 day', t), of one unit, is DATE_TRUNC."""
+    check_count(written, 2, 2, "TIME_BUCKET(INTERVAL '1 day', t)")
+    width, value = written.arguments
+    parts = [(unit, constant_number(n)) for unit, n in interval_parts(width)] if is_interval(width) else []
+    unit = next((name for name in _ALL_UNITS if parts == [MULTIPLES[name]]), None)
+    if unit is None:
+        fix = f"one of these is answered: {', '.join(_ALL_UNITS)}; write DATE_TRUNC('hour', t)"
+        raise refuse_unsupported("TIME_BUCKET of anything but one unit", fix, written.at)
+    return Call(Function.DATE_TRUNC, (Literal(unit), value), written.at)
+
+
 def _dayofweek(written: CallSyntax) -> Call:
     """The weekday from Sunday = 0, as DOW is in PostgreSQL."""
     check_count(written, 1, 1, "DAYOFWEEK(d)")
@@ -375,6 +396,8 @@ BUILDERS: dict[str, Build] = {
     "date_add": _add,
     "date_sub": _add,
     "add_months": _add_months,
+    "last_day": _last_day,
+    "time_bucket": _time_bucket,
     "dayofweek": _dayofweek,
     "dayname": _name_of("{Day}"),
     "monthname": _name_of("{Month}"),

@@ -71,6 +71,8 @@ class Function(StrEnum):
     RIGHT = "right"
     REPLACE = "replace"
     SPLIT_PART = "split_part"
+    LPAD = "lpad"  # as RPAD, with the length last for an engine
+    RPAD = "rpad"
     POSITION = "position"
     TO_TEXT = "to_text"  # of an integer
     ADD_MONTHS = "add_months"  # of a date and a constant; a day that the month lacks is its last

@@ -110,15 +110,25 @@ def _square(written: CallSyntax) -> Call:
 
 def _round(written: CallSyntax) -> Call:
     check_count(written, 1, 2, "ROUND(AVG(x), 2)")
-    _check_digits(written, "ROUND(AVG(x), 2)")
-    return Call(Function.ROUND, written.arguments, written.at)
+    return _to_digits(Function.ROUND, written, "ROUND(AVG(x), 2)")
+
+
+def _to_digits(function: Function, written: CallSyntax, fix: str) -> Call:
+    """ROUND or TRUNC to a number of digits; to less than none, it is that of tens, hundreds and so on."""
+    _check_digits(written, fix)
+    digits = constant_number(written.arguments[1]) if len(written.arguments) == 2 else 0
+    if digits is None or digits >= 0:
+        return Call(function, written.arguments, written.at)
+    size = Literal(Fraction(10) ** -int(digits))
+    tens = Call(function, (Call(Function.DIVIDE, (written.arguments[0], size), written.at),), written.at)
+    return Call(Function.MULTIPLY, (tens, size), written.at)
 
 
 def _check_digits(written: CallSyntax, fix: str) -> None:
     for digits in written.arguments[1:]:
         value = constant_number(digits)
-        if not isinstance(value, int) or not 0 <= value <= MOST_DIGITS:
-            what = f"{written.name.upper()} takes a constant number of digits, 0 to {MOST_DIGITS}"
+        if not isinstance(value, int) or not -MOST_DIGITS <= value <= MOST_DIGITS:
+            what = f"{written.name.upper()} takes a constant number of digits, -{MOST_DIGITS} to {MOST_DIGITS}"
             raise Refused(ErrorCode.TYPE, what, at=written.at, fix=fix)
 
 
@@ -127,10 +137,9 @@ def _trunc(written: CallSyntax) -> Scalar:
     check_count(written, 1, 2, "TRUNC(x), or TRUNC(x, 2)")
     if len(written.arguments) == 2 and constant_text(written.arguments[1]) is not None:
         return build_truncation(written)
-    _check_digits(written, "TRUNC(x, 2)")
     if len(written.arguments) == 1 or constant_number(written.arguments[1]) == 0:
         return Call(Function.TRUNC, written.arguments[:1], written.at)
-    return Call(Function.TRUNC, written.arguments, written.at)
+    return _to_digits(Function.TRUNC, written, "TRUNC(x, 2)")
 
 
 def _width_bucket(written: CallSyntax) -> Case:

@@ -110,7 +110,7 @@ _INSTEAD = {
     MATCH_FIX: "regexp_full_match regexp_extract regexp_replace regexp regexp_instr regexp_count regexp_substr",
     "write SPLIT_PART(x, ',', 1)": "split string_split",
     _TEXT: (
-        "repeat lpad rpad reverse translate format printf chr ascii ord md5 sha256 hash strlen "
+        "repeat reverse translate format printf chr ascii ord md5 sha256 hash strlen "
         "octet_length bit_length levenshtein title initcap overlay"
     ),
     CLOCK_FIX: (
@@ -119,7 +119,7 @@ _INSTEAD = {
     ),
     _WEEKDAY: "weekday day_of_week",
     _HOUR: "millisecond microsecond timezone century decade millennium era julian",
-    "use DATE_TRUNC('week', d)": "time_bucket date_bin",
+    "use DATE_TRUNC('week', d)": "date_bin",
     _TOGETHER: "regr_slope regr_intercept regr_r2 regr_count",
     "use VAR_SAMP, STDDEV and quantiles": "skewness kurtosis kurtosis_pop mad entropy sem",
     "write AVG(LN(x)) and take EXP of the answer": "product",

@@ -100,6 +100,15 @@ def test_a_dict_and_a_file_say_the_same(parse: Any, monkeypatch: pytest.MonkeyPa
     assert load(entries).digest == load(CLINIC).digest
 
 
+def test_what_is_today():
+    assert load(small()).today is None
+    day, moment = datetime.date(2025, 12, 31), datetime.datetime(2025, 12, 31, 18, 30)
+    for entry, expected in ((day, day), ("2025-12-31", day), (moment, moment), ("2025-12-31T18:30", moment)):
+        policy = load(small() | {"data": {"today": entry}})
+        assert policy.today == expected and type(policy.today) is type(expected)
+        assert policy.digest == load(small()).digest  # a question that names it holds it as a constant
+
+
 def test_defaults_of_a_dict():
     policy = load(small())
     assert (policy.source, policy.books, policy.epoch) == (None, None, 1)
@@ -370,7 +379,7 @@ def test_importing_is_quick():
 
 
 WORDS = """
-data ledger privacy tables analysts engine source prepared epoch store key witness refresh neighbors epsilon delta
+data ledger privacy tables analysts engine source prepared epoch today store key witness refresh neighbors epsilon delta
 delta_per_question unit max_groups max_rows_per_group columns public type lower upper step values visits age ada row
 through to people other unique nullable
 """

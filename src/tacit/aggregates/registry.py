@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 from tacit.aggregates.base import AggregateFunction
 from tacit.aggregates.correlation import CORRELATION
 from tacit.aggregates.count import COUNT
@@ -24,9 +26,12 @@ SYNTAX = {name: syntax for aggregate in AGGREGATES for name, syntax in aggregate
 _BY_FUNCTION = {function: aggregate for aggregate in AGGREGATES for function in aggregate.functions}
 
 
-def read_question(text: str) -> Query:
-    """Return the question that a text asks, or raise Refused with the place and the fix."""
-    return parse(text, SYNTAX)
+def read_question(text: str, today: datetime.date | None = None) -> Query:
+    """Return the question that a text asks, or raise Refused with the place and the fix.
+
+    `today` is what CURRENT_DATE stands for.
+    """
+    return parse(text, SYNTAX, today)
 
 
 def function_of(aggregate: Aggregate) -> AggregateFunction:

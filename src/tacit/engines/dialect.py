@@ -41,6 +41,8 @@ class Dialect:
     quotient: str = "({0} // {1})"  # of integers that are not negative, rounded down
     after_first_day: str = "(DATE '0001-01-01' + {0})"  # so many days
     narrowed: str = "TRY_CAST({0} AS BIGINT)"  # a total that 64 bits hold, where CASE has found that they do
+    log10: str = "log10"
+    position: str = "strpos"  # of a text in another, which stands first
     order: str = "{0}"  # of rows, NULL last
     qualify: bool = True
     finite: bool = False
@@ -102,6 +104,7 @@ DUCKDB = Dialect(
         Type.DATE: "DATE",
         Type.TIMESTAMP: "BIGINT",
     },
+    calls={Function.ADD_MONTHS: "CAST(({0} + to_months(CAST({1} AS INTEGER))) AS DATE)"},
     like=_like_duckdb,
     quick=True,
 )
@@ -137,6 +140,7 @@ POSTGRES = Dialect(
         ),
         # Of a date it would be a point in time of the session's time zone.
         Function.DATE_TRUNC: "CAST(date_trunc({0}, CAST({1} AS TIMESTAMP)) AS DATE)",
+        Function.ADD_MONTHS: "CAST(({0} + make_interval(months => {1})) AS DATE)",
     },
     derived="({0}) AS derived",
     # The last eight bytes of an md5 in the other order.
@@ -145,6 +149,7 @@ POSTGRES = Dialect(
     + " AS BIT(64)) >> 1 AS BIGINT)"
     " FROM (SELECT CAST(CAST('x' || right(md5({0}), 16) AS BIT(64)) AS BIGINT) AS v OFFSET 0) AS once)",
     quotient="({0} / {1})",
+    log10="log",
     narrowed="CAST({0} AS BIGINT)",
     qualify=False,
     finite=True,
@@ -186,6 +191,8 @@ SPARK = Dialect(
         Function.DAY: "CAST(day({0}) AS BIGINT)",
         Function.WEEKDAY: "CAST(weekday({0}) + 1 AS BIGINT)",
         Function.WEEK: "CAST(weekofyear({0}) AS BIGINT)",
+        Function.DAY_OF_YEAR: "CAST(dayofyear({0}) AS BIGINT)",
+        Function.ISO_YEAR: "CAST(extract(YEAROFWEEK FROM {0}) AS BIGINT)",
         Function.DATE_TRUNC: "trunc({1}, {0})",
         Function.DAYS: "CAST(datediff({0}, {1}) AS BIGINT)",
     },
@@ -196,6 +203,7 @@ SPARK = Dialect(
     total="SUM(CAST({0} AS DECIMAL(28, 0)))",
     quotient="({0} DIV {1})",
     after_first_day="date_add(DATE '0001-01-01', {0})",
+    position="instr",
     order="{0} NULLS LAST",
     qualify=False,
     wide=True,

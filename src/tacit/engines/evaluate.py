@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import calendar
 import datetime
 import math
 from collections.abc import Callable, Mapping
@@ -89,7 +90,34 @@ def extract_date_part(function: Function, day: datetime.date) -> int:
             return day.isoweekday()
         case Function.WEEK:
             return day.isocalendar().week
+        case Function.DAY_OF_YEAR:
+            return day.timetuple().tm_yday
+        case Function.ISO_YEAR:
+            return day.isocalendar().year
     raise AssertionError(f"no part of dates: {function}")
+
+
+def add_months(day: datetime.date, months: int) -> datetime.date | None:
+    """The same day so many months later, or the last one of that month; None outside of the years 1 to 9999.
+
+    >>> add_months(datetime.date(2024, 1, 31), 1), add_months(datetime.date(2024, 2, 29), -12)
+    (datetime.date(2024, 2, 29), datetime.date(2023, 2, 28))
+    """
+    years, month = divmod(12 * day.year + day.month - 1 + months, 12)
+    if not datetime.MINYEAR <= years <= datetime.MAXYEAR:
+        return None
+    return datetime.date(years, month + 1, min(day.day, calendar.monthrange(years, month + 1)[1]))
+
+
+def pad(text: str, size: int, filler: str, *, left: bool) -> str:
+    """A text of exactly so many characters: cut at its end, or filled up on one side.
+
+    >>> pad("7", 3, "0", left=True), pad("abcd", 3, "0", left=True), pad("a", 4, "xy", left=False)
+    ('007', 'abc', 'axyx')
+    """
+    missing = max(0, size - len(text))
+    more = (filler * missing)[:missing]
+    return more + text if left and more else (text + more)[:size]
 
 
 def is_like(text: str, pattern: str) -> bool:
@@ -209,4 +237,15 @@ _FUNCTIONS: dict[Function, Callable[..., Any]] = {
     Function.QUOTIENT: lambda x, y: x // y,
     Function.DATE_OF: to_day,
     Function.DAYS: lambda x, y: x.toordinal() - y.toordinal(),
+    Function.LOG10: lambda x: None if x <= 0 else math.log10(x),
+    Function.LTRIM: lambda x: x.lstrip(" "),
+    Function.RTRIM: lambda x: x.rstrip(" "),
+    Function.RIGHT: lambda x, count: x[-count:],
+    Function.REPLACE: lambda x, old, new: x.replace(old, new),
+    Function.SPLIT_PART: lambda x, sign, place: (x.split(sign)[place - 1 : place] or [""])[0],
+    Function.LPAD: lambda x, filler, size: pad(x, size, filler, left=True),
+    Function.RPAD: lambda x, filler, size: pad(x, size, filler, left=False),
+    Function.POSITION: lambda x, sought: x.find(sought) + 1,
+    Function.TO_TEXT: str,
+    Function.ADD_MONTHS: add_months,
 }

@@ -40,6 +40,7 @@ _INFIX = {
     Function.GREATER_EQUAL,
 }
 _PREFIX = {Function.NEGATE: "- ", Function.NOT: "NOT "}  # two signs without a space would begin a comment
+_TRIMMED = {Function.TRIM: "BOTH", Function.LTRIM: "LEADING", Function.RTRIM: "TRAILING"}
 _LARGEST_NEGATIVE = -5e-324  # the double next to zero
 
 
@@ -136,6 +137,13 @@ def _flush_to_zero(operand: str, dialect: Dialect) -> str:
 def _call(function: Function, nodes: tuple[Scalar, ...], dialect: Dialect) -> str:
     if function is Function.LIKE:
         return dialect.like(dialect, write_scalar(nodes[0], dialect), str(_literal_value(nodes[1])))
+    if function in {Function.LPAD, Function.RPAD}:
+        text, filler = (write_scalar(node, dialect) for node in nodes[:2])
+        return f"{function}({text}, {_literal_value(nodes[2])}, {filler})"
+    if function in {Function.RIGHT, Function.SPLIT_PART, Function.ADD_MONTHS}:  # whose last argument is a small integer
+        others = [write_scalar(node, dialect) for node in nodes[:-1]]
+        written = dialect.calls.get(function, f"{function}({', '.join(['{}'] * len(nodes))})")
+        return written.format(*others, _literal_value(nodes[-1]))
     if function is Function.SUBSTRING:
         return f"substring({write_scalar(nodes[0], dialect)}, {_literal_value(nodes[1])}, {_literal_value(nodes[2])})"
     arguments = [write_scalar(node, dialect) for node in nodes]
@@ -169,10 +177,17 @@ def _call(function: Function, nodes: tuple[Scalar, ...], dialect: Dialect) -> st
         case Function.LN:
             zero = dialect.real.format(0.0)
             return f"ln(NULLIF(greatest({arguments[0]}, {zero}), {zero}))"
+        case Function.LOG10:
+            zero = dialect.real.format(0.0)
+            return f"{dialect.log10}(NULLIF(greatest({arguments[0]}, {zero}), {zero}))"
         case Function.SIGN | Function.LENGTH:
             return f"CAST({function}({arguments[0]}) AS BIGINT)"
-        case Function.TRIM:
-            return f"trim(BOTH ' ' FROM {arguments[0]})"
+        case Function.TRIM | Function.LTRIM | Function.RTRIM:
+            return f"trim({_TRIMMED[function]} ' ' FROM {arguments[0]})"
+        case Function.POSITION:
+            return f"CAST({dialect.position}({arguments[0]}, {arguments[1]}) AS BIGINT)"
+        case Function.TO_TEXT:
+            return f"CAST({arguments[0]} AS {dialect.types[Type.TEXT]})"
         case Function.DATE_TRUNC:
             return f"CAST(date_trunc({arguments[0]}, {arguments[1]}) AS DATE)"
         case Function.DAYS:

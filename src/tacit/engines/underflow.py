@@ -36,7 +36,7 @@ from tacit.query.nodes import (
 FloatColumns = frozenset[str]
 
 _TINY = Literal(Fraction(FLUSH_TO_ZERO))
-_ALWAYS = frozenset({Function.DIVIDE, Function.POWER, Function.SQRT, Function.LN, Function.EXP})
+_ALWAYS = frozenset({Function.DIVIDE, Function.POWER, Function.SQRT, Function.LN, Function.LOG10, Function.EXP})
 _TYPE_PRESERVING = frozenset(
     [
         Function.ADD,

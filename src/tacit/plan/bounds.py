@@ -25,8 +25,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
 
+from tacit.engines.evaluate import pad
 from tacit.errors import ErrorCode, Refused, SourceLocation
-from tacit.plan.casts import cast
+from tacit.plan import calendar
+from tacit.plan.casts import as_text, cast
+from tacit.plan.formats import count_copies, refuse_format, to_char
 from tacit.plan.mixed import mixed_types_error
 from tacit.plan.operands import (
     any_null,
@@ -50,6 +53,7 @@ from tacit.plan.ranges import (
     part_range,
 )
 from tacit.plan.ranges import domain as domain
+from tacit.plan.rounding import divide_whole, is_exact, round_number, truncate_number, truncate_released
 from tacit.plan.timestamps import FINER_UNITS, as_timestamp, constant_timestamp, date_of, quotient, time_part, truncate
 from tacit.query.bound import LEAST_INT as LEAST_INT
 from tacit.query.bound import MOST_INT as MOST_INT
@@ -65,18 +69,20 @@ from tacit.query.functions import (
     MOST_PATTERN,
     MOST_POSITION,
     MOST_TEXTS,
-    POST_PROCESSING_ONLY,
     TIME_PARTS,
     TIME_UNITS,
     Function,
 )
+from tacit.query.intervals import MULTIPLES, interval_parts, is_interval
 from tacit.query.nodes import Call, Case, Literal, Scalar, ScalarSubquery, Window, find_location
 from tacit.query.timestamps import PERIODS
-from tacit.query.types import NUMERIC_TYPES, ORDERED_TYPES, TIME_TYPES, Type
+from tacit.query.types import NUMERIC_TYPES, ORDERED_TYPES, TIME_TYPES, Key, Type
 
 MOST_PARTS = 10_000
 _LARGEST_FLOAT = Fraction(10) ** 200
 _LARGEST_EXPONENT = 461  # EXP of it is above the largest float
+_MOST_MONTHS = 12 * 9_999
+_MOST_SHIFT = 10**18  # microseconds or days
 _FINEST = 2**1100  # bounds are multiples of one over this, which is below every double
 
 # How many operands a function takes; those that are not here take as many as the grammar lets stand.
@@ -84,12 +90,18 @@ _ARGUMENTS = dict.fromkeys(
     [
         Function.SQRT,
         Function.LN,
+        Function.LOG10,
         Function.EXP,
         Function.SIGN,
         Function.LOWER,
         Function.UPPER,
         Function.TRIM,
+        Function.LTRIM,
+        Function.RTRIM,
         Function.LENGTH,
+        Function.EPOCH,
+        Function.YEAR_WEEK,
+        Function.LAST_DAY,
         *DATE_PARTS,
         *TIME_PARTS,
     ],
@@ -103,11 +115,33 @@ _ARGUMENTS |= {
     Function.DAYS: 2,
     Function.QUOTIENT: 2,
     Function.SUBSTRING: 3,
+    Function.REPLACE: 3,
+    Function.LPAD: 3,
+    Function.RPAD: 3,
+    Function.SPLIT_PART: 3,
+    Function.POSITION: 2,
+    Function.RIGHT: 2,
+    Function.DIV: 2,
 }
 # Functions that an engine keeps from what they have no value for. It copies the last operand for that, and works on
 # each copy more than once while it plans: within each other they would take seconds at ten, and hours at twenty.
-_GUARDED = {Function.DIVIDE, Function.MOD, Function.SQRT, Function.LN, Function.DATE_TRUNC}
+_GUARDED = {Function.DIVIDE, Function.MOD, Function.SQRT, Function.LN, Function.LOG10, Function.DATE_TRUNC}
 _COPIES = 4
+_BETWEEN = 8  # how often what lies between two timestamps may name them
+# Functions that are written with others, and how often at most these name an operand.
+_WRITTEN = {
+    Function.ROUND: 4,
+    Function.TRUNC: 4,
+    Function.DIV: 4,
+    Function.DATE_ADD: 6,
+    Function.DATE_DIFF: 4,
+    Function.ELAPSED: 4,
+    Function.AGE: 16,
+    Function.EPOCH: 4,
+    Function.YEAR_WEEK: 4,
+    Function.WEEK_START: 4,
+    Function.LAST_DAY: 4,
+}
 
 
 Leaf = Callable[[Scalar], TypedScalar | None]
@@ -154,14 +188,72 @@ class _Binder:
                 operand = self.bind(inner)
                 result = cast(node, operand, rows=self.rows)
                 return operand if result is operand else self.limit_work(result, [operand.weight] * 2, node)
+            case Call(name, (Call(Function.SUBTRACT, (later, earlier)), right)) if name in COMPARISONS and is_interval(
+                right
+            ):
+                return self.compare_interval(node, Function(name), [self.bind(later), self.bind(earlier)], right)
+            case Call(Function.CONCAT, arguments):
+                return self.apply(node, [self.text_part(argument, node) for argument in arguments])
+            case Call(Function.INTERVAL):
+                fix = "add it to a date: d + INTERVAL '7 days'; DATE_DIFF('day', a, b) < 7 compares days"
+                raise Refused(ErrorCode.TYPE, "an interval is no value by itself", at=node.at, fix=fix)
+            case Call(Function.DAY | Function.EPOCH as part, (Call(Function.SUBTRACT, (later, earlier)) as less,)):
+                if self.leaf(less) is None:
+                    return self.part_of_difference(node, less, Function(part), [self.bind(later), self.bind(earlier)])
+                return self.apply(node, [self.bind(less)])
             case Call(name, arguments) if name != GROUPING:
-                function = Function(name)
-                operands = [self.bind(argument) for argument in arguments]
-                weights = [o.weight for o in operands]
-                if function in _GUARDED:
-                    weights.append((_COPIES - 1) * weights[-1])
-                return self.limit_work(self.call(node, function, operands), weights, node)
+                return self.apply(node, [self.bind(argument) for argument in arguments])
         raise _over_rows(node)
+
+    def text_part(self, argument: Scalar, node: Call) -> TypedScalar:
+        """A part of a text that is put together: a whole number, condition or date as its text."""
+        match argument:
+            case Call(Function.COALESCE, (inner, Literal("") as nothing)):
+                part = self.bind(inner)
+                if part.type in {Type.TEXT, None}:
+                    return self.apply(argument, [part, self.bind(nothing)])
+                written = as_text(part)
+                if written is None:
+                    return part
+                return replace(self.apply(argument, [written, self.bind(nothing)]), listing=_with_nothing(written))
+        part = self.bind(argument)
+        written = None if part.type in {Type.TEXT, None} else as_text(part)
+        return part if written is None else self.limit_work(written, [_BETWEEN * part.weight], node)
+
+    def compare_interval(
+        self, node: Call, function: Function, ends: list[TypedScalar], interval: Scalar
+    ) -> TypedScalar:
+        """a - b > INTERVAL '2 days', of timestamps: the microseconds of both are compared."""
+        parts = [(unit, n.value if isinstance(n, Literal) else None) for unit, n in interval_parts(interval)]
+        moments = [as_timestamp(end, node) for end in ends]
+        if any(o.type is not Type.TIMESTAMP for o in moments) or all(o.type is Type.DATE for o in ends):
+            what = "an interval is compared with what lies between two timestamps"
+            fix = "compare days: DATE_DIFF('day', a, b) > 7"
+            raise Refused(ErrorCode.TYPE, what, at=node.at, fix=fix)
+        if any(unit == "month" or not isinstance(n, int) for unit, n in parts):
+            fix = "count months: DATE_DIFF('month', a, b) > 1"
+            raise Refused(ErrorCode.TYPE, "months and what is no constant have no length", at=node.at, fix=fix)
+        lengths = [n * (PERIODS["day"] if unit == "day" else 1) for unit, n in parts if isinstance(n, int)]
+        scalar = Call(function, (Call(Function.SUBTRACT, scalars_of(moments)), Literal(sum(lengths))))
+        result = TypedScalar(scalar, Type.BOOL, nullable=any_null(moments))
+        return self.limit_work(result, [o.weight for o in moments], node)
+
+    def part_of_difference(self, node: Call, less: Call, part: Function, ends: list[TypedScalar]) -> TypedScalar:
+        """A part of a - b, which is an interval where one of both is a timestamp, and a date or a number otherwise."""
+        if all(o.type in TIME_TYPES for o in ends) and any(o.type is Type.TIMESTAMP for o in ends):
+            return self.limit_work(self.between(node, part, ends), [_BETWEEN * o.weight for o in ends], node)
+        return self.apply(node, [self.apply(less, ends)])
+
+    def apply(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
+        """A function of its operands."""
+        function = Function(node.function)
+        weights = [o.weight for o in operands]
+        if function in _GUARDED:
+            weights.append((_COPIES - 1) * weights[-1])
+        copies = _WRITTEN.get(function, 1)
+        if function is Function.TO_CHAR and isinstance(node.arguments[0], Literal):
+            copies = count_copies(str(node.arguments[0].value))
+        return self.limit_work(self.call(node, function, operands), [copies * weight for weight in weights], node)
 
     def limit_work(self, result: TypedScalar, weights: list[int], node: Scalar) -> TypedScalar:
         """The result, with what it takes to compute; refused where that is too much."""
@@ -202,13 +294,6 @@ class _Binder:
                 return constant_date(node.value, node)
 
     def call(self, node: Call, function: Function, operands: list[TypedScalar]) -> TypedScalar:
-        if self.rows and function in POST_PROCESSING_ONLY:
-            raise Refused(
-                ErrorCode.UNKNOWN_FUNCTION,
-                f"{function.upper()} over rows is not answered",
-                at=node.at,
-                fix="use FLOOR(x + 0.5)",
-            )
         count = _ARGUMENTS.get(function, len(operands))
         if len(operands) != count:
             what = f"{function.upper()} takes {count} argument{'s' if count > 1 else ''}"
@@ -232,14 +317,20 @@ class _Binder:
                 return self.modulo(node, operands)
             case Function.POWER:
                 return self.power(node, operands)
-            case Function.SQRT | Function.LN | Function.EXP:
+            case Function.SQRT | Function.LN | Function.LOG10 | Function.EXP:
                 return self.curve(node, function, operands)
             case Function.SIGN:
                 return self.sign(node, operands)
-            case Function.LOWER | Function.UPPER | Function.TRIM | Function.SUBSTRING | Function.CONCAT:
+            case Function.LOWER | Function.UPPER | Function.TRIM | Function.LTRIM | Function.RTRIM | Function.CONCAT:
                 return self.text(node, function, operands)
-            case Function.LENGTH:
-                return self.length(node, operands)
+            case Function.SUBSTRING | Function.RIGHT:
+                return self.text(node, function, operands)
+            case Function.SPLIT_PART | Function.REPLACE:
+                return self.replacement(node, function, operands)
+            case Function.LPAD | Function.RPAD:
+                return self.padded(node, function, operands)
+            case Function.LENGTH | Function.POSITION:
+                return self.length(node, function, operands)
             case Function.LIKE:
                 return self.like(node, operands)
             case Function.DATE_TRUNC:
@@ -248,14 +339,24 @@ class _Binder:
                 return self.days(node, operands)
             case Function.QUOTIENT:
                 return self.periods(node, operands)
+            case Function.ADD | Function.SUBTRACT if {Type.DATE, Type.INT} == {o.type for o in operands}:
+                return self.shift_days(node, function, operands)
             case Function.SUBTRACT if any(o.type in TIME_TYPES for o in operands):
                 return self.days(node, operands)
-            case Function.ROUND:
-                return self.bind_round(node, operands)
+            case Function.ROUND | Function.TRUNC:
+                return self.digits(node, function, operands)
+            case Function.DIV:
+                return self.whole_quotient(node, operands)
+            case Function.DATE_ADD | Function.DATE_DIFF | Function.ELAPSED | Function.AGE:
+                return self.date_arithmetic(node, function, operands)
+            case Function.EPOCH | Function.YEAR_WEEK | Function.LAST_DAY | Function.WEEK_START:
+                return self.calendar_part(node, function, operands)
+            case Function.TO_CHAR:
+                return self.formatted(node, operands)
         return self.arithmetic(node, function, operands)
 
     def comparison(self, node: Call, function: Function, operands: list[TypedScalar]) -> TypedScalar:
-        operands = self.same(node, operands)
+        operands = self.same(node, _as_truths(operands))
         kind = operands[0].type
         if any(o.type is None for o in operands):
             raise Refused(ErrorCode.TYPE, "a comparison with NULL is never true", at=node.at, fix="write x IS NULL")
@@ -349,10 +450,11 @@ class _Binder:
         return self.number(node, TypedScalar(scalar, Type.FLOAT, min(ends), max(ends), step, base.nullable))
 
     def curve(self, node: Call, function: Function, operands: list[TypedScalar]) -> TypedScalar:
-        """SQRT, LN and EXP, as floats. SQRT of less than 0 and LN of 0 or less are NULL.
+        """SQRT, LN, LOG10 and EXP, as floats. SQRT of less than 0 and logarithms of 0 or less are NULL.
 
-        All three increase, so their bounds are at the ends, rounded outward. LN falls without end toward 0: it has no
-        lower bound where its operand's is not above 0. Only a constant is sure not to round to what has no value.
+        All of them increase, so their bounds are at the ends, rounded outward. A logarithm falls without end toward 0:
+        it has no lower bound where its operand's is not above 0. Only a constant is sure not to round to what has no
+        value.
         """
         self.expect(operands, NUMERIC_TYPES, node, f"{function.upper()} takes a number")
         self.require_bounds(operands, node)
@@ -378,7 +480,7 @@ class _Binder:
 
     def text(self, node: Call, function: Function, operands: list[TypedScalar]) -> TypedScalar:
         """A text made of texts. NULL where one of them is."""
-        texts = operands[:1] if function is Function.SUBSTRING else operands
+        texts = operands[:1] if function in {Function.SUBSTRING, Function.RIGHT} else operands
         self.expect(texts, {Type.TEXT}, node, f"{function.upper()} takes texts")
         for other in operands[len(texts) :]:
             value = other.scalar.value if isinstance(other.scalar, Literal) else None
@@ -386,15 +488,74 @@ class _Binder:
                 what = "SUBSTRING takes a constant start and length, from 1"
                 raise Refused(ErrorCode.TYPE, what, at=node.at, fix="SUBSTRING(x, 1, 3)")
         parts = sum(o.texts for o in texts)
+        self.limit_texts(parts, node)
+        listing = _list_together(operands) if function is Function.CONCAT else None
+        scalar = Call(function, scalars_of(operands))
+        return TypedScalar(scalar, Type.TEXT, nullable=any_null(texts), texts=parts, listing=listing)
+
+    def replacement(self, node: Call, function: Function, operands: list[TypedScalar]) -> TypedScalar:
+        """REPLACE(x, 'a', 'b') and SPLIT_PART(x, ',', 2), with constants, of which the sought one is not empty.
+
+        A text grows at most by as many times as what is put in is longer than what is taken out, which counts as so
+        many texts.
+        """
+        texts = operands[: 2 if function is Function.SPLIT_PART else 3]
+        self.expect(texts, {Type.TEXT}, node, f"{function.upper()} takes texts")
+        usage = "REPLACE(x, 'a', 'b')" if function is Function.REPLACE else "SPLIT_PART(x, ',', 1)"
+        values = [o.scalar.value if isinstance(o.scalar, Literal) else None for o in operands[1:]]
+        sought, other = values
+        place = function is Function.SPLIT_PART and type(other) is int and 1 <= other <= MOST_POSITION
+        if not isinstance(sought, str) or not sought or not (place or isinstance(other, str)):
+            what = f"{function.upper()} takes constants, and what is sought is not empty"
+            raise Refused(ErrorCode.TYPE, what, at=node.at, fix=usage)
+        parts = operands[0].texts
+        if isinstance(other, str) and function is Function.REPLACE:
+            parts *= max(1, math.ceil(len(other) / len(sought)))
+        self.limit_texts(parts, node)
+        scalar = Call(function, scalars_of(operands))
+        return TypedScalar(scalar, Type.TEXT, nullable=operands[0].nullable, texts=parts)
+
+    def padded(self, node: Call, function: Function, operands: list[TypedScalar]) -> TypedScalar:
+        """LPAD(x, 5, '0') and RPAD: a text of exactly so many characters, filled up with a constant or cut."""
+        name = function.upper()
+        text = as_text(operands[0]) if operands[0].type is Type.INT else operands[0]
+        values = [o.scalar.value if isinstance(o.scalar, Literal) else None for o in operands[1:]]
+        size, filler = values
+        if type(size) is not int or not 1 <= size <= MOST_LITERAL or not isinstance(filler, str) or not filler:
+            what = f"{name} takes a constant length from 1 to {MOST_LITERAL}, and a constant that is not empty"
+            raise Refused(ErrorCode.TYPE, what, at=node.at, fix=f"{name}(x, 5, '0')")
+        assert text is not None
+        self.expect([text], {Type.TEXT}, node, f"{name} takes a text")
+        inner = text.listing
+
+        def list_texts(most: int) -> tuple[Key, ...] | None:
+            assert inner is not None
+            found = inner(most)
+            if found is None:
+                return None
+            return tuple(dict.fromkeys(pad(str(one), size, filler, left=function is Function.LPAD) for one in found))
+
+        scalar = Call(function, (text.scalar, operands[2].scalar, Literal(size)))
+        known = None if inner is None else list_texts
+        return TypedScalar(scalar, Type.TEXT, nullable=text.nullable, texts=text.texts, listing=known)
+
+    def limit_texts(self, parts: int, node: Call) -> None:
+        """Refuse a text that is put together from too many."""
         if parts > MOST_TEXTS:
             what = f"a text is put together from {parts} texts; {MOST_TEXTS} is the most"
             raise Refused(ErrorCode.TOO_LARGE, what, at=node.at, fix="put fewer together")
-        return TypedScalar(Call(function, scalars_of(operands)), Type.TEXT, nullable=any_null(texts), texts=parts)
 
-    def length(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
-        """The number of characters, from 0. That it ends somewhere is no bound to add noise by: none is declared."""
-        self.expect(operands, {Type.TEXT}, node, "LENGTH takes a text")
-        scalar = Call(Function.LENGTH, scalars_of(operands))
+    def length(self, node: Call, function: Function, operands: list[TypedScalar]) -> TypedScalar:
+        """The number of characters, or the place of a constant text among them, from 0.
+
+        That it ends somewhere is no bound to add noise by: none is declared.
+        """
+        self.expect(operands, {Type.TEXT}, node, f"{function.upper()} takes a text")
+        for sought in operands[1:]:
+            if not isinstance(sought.scalar, Literal) or not sought.scalar.value:
+                what = "the text that is sought is a constant, and not empty"
+                raise Refused(ErrorCode.TYPE, what, at=node.at, fix="STRPOS(x, 'flu') > 0")
+        scalar = Call(function, scalars_of(operands))
         return TypedScalar(scalar, Type.INT, Fraction(0), MOST_INT, Fraction(1), operands[0].nullable)
 
     def like(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
@@ -420,7 +581,7 @@ class _Binder:
         lower, upper = part_range(function, operand)
         nullable = operand.nullable or not operand.is_bounded
         scalar: Scalar = Call(function, (operand.scalar,))
-        if function is Function.WEEK:
+        if function in {Function.WEEK, Function.ISO_YEAR, Function.DAY_OF_YEAR}:
             scalar, _ = within_years(operand, scalar)
         return TypedScalar(scalar, Type.INT, lower, upper, Fraction(1), nullable)
 
@@ -471,18 +632,142 @@ class _Binder:
 
     def periods(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
         """How many hours, minutes or seconds there are before a timestamp: what DATE_DIFF subtracts."""
-        (operand,) = self.timestamps(operands[:1], node, "DATE_DIFF in hours, minutes or seconds takes timestamps")
+        operand = as_timestamp(operands[0], node)
+        self.expect([operand], {Type.TIMESTAMP}, node, "DATE_DIFF in hours, minutes or seconds takes timestamps")
         period = operands[1].scalar.value if isinstance(operands[1].scalar, Literal) else None
         assert isinstance(period, int)  # of the parser
         return quotient(operand, period)
 
-    def bind_round(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
-        """ROUND of a released value, to a constant number of digits."""
-        self.expect(operands, NUMERIC_TYPES, node, "ROUND takes numbers")
-        digits = node.arguments[1:]
-        if any(not isinstance(d, Literal) or not isinstance(d.value, int) or d.value > 15 for d in digits):
-            raise Refused(ErrorCode.TYPE, "ROUND takes a constant number of digits", at=node.at, fix="ROUND(AVG(x), 2)")
-        return TypedScalar(Call(Function.ROUND, scalars_of(operands)), operands[0].type, nullable=operands[0].nullable)
+    def digits(self, node: Call, function: Function, operands: list[TypedScalar]) -> TypedScalar:
+        """ROUND and TRUNC, to a constant number of digits. Released values need no bounds."""
+        name = function.upper()
+        self.expect(operands, NUMERIC_TYPES, node, f"{name} takes numbers")
+        digits = [d.value if isinstance(d, Literal) else None for d in node.arguments[1:]]
+        if any(not isinstance(value, int) or not 0 <= value <= 15 for value in digits):
+            what, fix = f"{name} takes a constant number of digits", f"{name}(AVG(x), 2)"
+            raise Refused(ErrorCode.TYPE, what, at=node.at, fix=fix)
+        count = next((value for value in digits if isinstance(value, int)), 0)
+        operand = operands[0]
+        if self.rows:
+            self.require_bounds([operand], node)
+            return self.number(node, (round_number if function is Function.ROUND else truncate_number)(operand, count))
+        if function is Function.ROUND:
+            return TypedScalar(Call(Function.ROUND, scalars_of(operands)), operand.type, nullable=operand.nullable)
+        if operand.type is Type.INT:
+            return operand
+        factor = Literal(Fraction(10**count))
+        cut = truncate_released(Call(Function.MULTIPLY, (operand.scalar, factor)))
+        return TypedScalar(Call(Function.DIVIDE, (cut, factor)), Type.FLOAT, nullable=operand.nullable)
+
+    def whole_quotient(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
+        """DIV(x, y), or x // y: whole numbers divided, toward zero."""
+        if any(o.type is Type.FLOAT for o in operands):
+            what, fix = "DIV and // take whole numbers, got float", "write TRUNC(x / y), or FLOOR(x / y)"
+            raise Refused(ErrorCode.TYPE, what, at=node.at, fix=fix)
+        self.expect(operands, {Type.INT}, node, "DIV takes whole numbers")
+        self.require_bounds(operands, node)
+        left, right = operands
+        if not self.rows:
+            floats = as_float(left), as_float(right)
+            return TypedScalar(truncate_released(Call(Function.DIVIDE, scalars_of(floats))), Type.FLOAT)
+        if not isinstance(right.scalar, Literal) and not (is_exact(left) and is_exact(right)):
+            raise _too_large(node.at)
+        return divide_whole(left, right)
+
+    def shift_days(self, node: Call, function: Function, operands: list[TypedScalar]) -> TypedScalar:
+        """d + n and d - n: a date and so many days."""
+        date, days = sorted(operands, key=lambda o: o.type is Type.INT)
+        if function is Function.SUBTRACT:
+            if operands[0] is days:
+                what, fix = "a date is not taken from a number", "write d - 7, with the date first"
+                raise Refused(ErrorCode.TYPE, what, at=node.at, fix=fix)
+            days = self.negative(days)
+        return self.add_units(node, "day", days, date)
+
+    def negative(self, number: TypedScalar) -> TypedScalar:
+        """An integer with the other sign."""
+        if isinstance(number.scalar, Literal) and isinstance(number.scalar.value, int):
+            return self.bind(Literal(-number.scalar.value))
+        ends = [None if end is None else -end for end in (number.upper, number.lower)]
+        return replace(number, scalar=Call(Function.NEGATE, (number.scalar,)), lower=ends[0], upper=ends[1])
+
+    def date_arithmetic(self, node: Call, function: Function, operands: list[TypedScalar]) -> TypedScalar:
+        """DATE_ADD, and what lies between two dates or timestamps, in a unit that is the first operand."""
+        unit = operands[0].scalar.value if isinstance(operands[0].scalar, Literal) else None
+        assert isinstance(unit, str)  # of the parser
+        if function is Function.DATE_ADD:
+            return self.add_units(node, unit, operands[1], operands[2])
+        if function is Function.ELAPSED:
+            later, earlier = (as_timestamp(o, node) for o in operands[1:])
+            self.expect([later, earlier], {Type.TIMESTAMP}, node, "whole hours or days lie between timestamps")
+            return calendar.count_periods(unit, later, earlier)
+        later, earlier = self.dates(operands[1:], node, f"{function.upper()} takes dates")
+        if function is Function.DATE_DIFF:
+            return calendar.difference(unit, later, earlier)
+        if any(o.type is Type.TIMESTAMP for o in operands[1:]):
+            what, fix = "AGE takes dates, got timestamp", "cast it: AGE(a::date, b::date)"
+            raise Refused(ErrorCode.TYPE, what, at=node.at, fix=fix)
+        if unit not in {"year", "month"}:
+            what = "an age is an interval, which is no number"
+            fix = "EXTRACT(YEAR FROM AGE(a, b)) is whole years; DATE_DIFF('day', b, a) is days"
+            raise Refused(ErrorCode.TYPE, what, at=node.at, fix=fix)
+        return calendar.age(unit, later, earlier)
+
+    def add_units(self, node: Call, unit: str, number: TypedScalar, operand: TypedScalar) -> TypedScalar:
+        """A date or timestamp and a number of units. A date with hours or less is a timestamp."""
+        self.expect([number], {Type.INT}, node, "the number of an interval is a whole number")
+        self.require_bounds([number], node)
+        base, factor = MULTIPLES[unit]
+        if isinstance(operand.scalar, Literal) and operand.type is Type.TEXT:
+            operand = as_timestamp(operand, node) if base == "microsecond" else as_date(operand, node)
+        self.expect([operand], TIME_TYPES, node, "an interval is added to a date or a timestamp")
+        constant = number.scalar.value if isinstance(number.scalar, Literal) else None
+        if base == "month":
+            if not isinstance(constant, int) or abs(constant * factor) > _MOST_MONTHS:
+                what = "months are added as a constant, of at most 9,999 years"
+                raise Refused(ErrorCode.TYPE, what, at=node.at, fix="write d + INTERVAL '1 month'")
+            return calendar.shift_months(operand, constant * factor, node.at)
+        if max(abs(least_of(number)), abs(most_of(number))) * factor > _MOST_SHIFT and self.rows:
+            raise _too_large(node.at)
+        if base == "day" and operand.type is Type.DATE:
+            days = number
+            if factor != 1:
+                days = self.bind(Literal(constant * factor)) if isinstance(constant, int) else _scale(number, factor)
+            return calendar.add_days(operand, days, node.at)
+        period = factor if base == "microsecond" else factor * PERIODS["day"]
+        return calendar.add_microseconds(as_timestamp(operand, node), number, period, node.at)
+
+    def between(self, node: Call, part: Function, ends: list[TypedScalar]) -> TypedScalar:
+        """EXTRACT(EPOCH FROM a - b) and EXTRACT(DAY FROM a - b) of timestamps."""
+        later, earlier = (as_timestamp(end, node) for end in ends)
+        if part is Function.EPOCH:
+            return calendar.count_seconds(later, earlier)
+        return calendar.count_periods("day", later, earlier)
+
+    def calendar_part(self, node: Call, function: Function, operands: list[TypedScalar]) -> TypedScalar:
+        """EPOCH, YEARWEEK, LAST_DAY, and the first day of a week that starts on a given day."""
+        if function is Function.EPOCH:
+            (operand,) = [as_timestamp(o, node) if isinstance(o.scalar, Literal) else o for o in operands]
+            self.expect([operand], TIME_TYPES, node, "EPOCH takes a date or a timestamp")
+            return calendar.epoch(operand)
+        (date,) = self.dates(operands[-1:], node, f"{function.upper()} takes a date")
+        if function is Function.YEAR_WEEK:
+            return calendar.year_week(date)
+        if function is Function.LAST_DAY:
+            return calendar.last_day(date)
+        weekday = operands[0].scalar.value if isinstance(operands[0].scalar, Literal) else None
+        return calendar.week_start(str(weekday), date)
+
+    def formatted(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
+        """TO_CHAR: a date or timestamp as a format of `query/date_formats.py` writes it."""
+        pattern = operands[0].scalar.value if isinstance(operands[0].scalar, Literal) else None
+        operand = operands[1]
+        if operand.type is Type.TEXT and isinstance(operand.scalar, Literal):
+            operand = as_timestamp(operand, node)
+        if operand.type not in TIME_TYPES:
+            raise refuse_format(node, str(operand.type or "NULL"))
+        date = date_of(operand) if operand.type is Type.TIMESTAMP else operand
+        return to_char(str(pattern), operand, date)
 
     def require_bounds(self, operands: Iterable[TypedScalar], node: Scalar) -> None:
         """Over rows, refuse to compute with what has no declared bounds."""
@@ -555,6 +840,61 @@ class _Binder:
 def _too_large(at: SourceLocation | None) -> Refused:
     what = "the result could be too large for the machine"
     return Refused(ErrorCode.OVERFLOW, what, at=at, fix="use smaller factors")
+
+
+def _as_truths(operands: list[TypedScalar]) -> list[TypedScalar]:
+    """The operands, where one is a condition and the others the constants 1 and 0, with TRUE and FALSE for these."""
+    truths = {o.scalar.value: o for o in operands if isinstance(o.scalar, Literal) and o.type is Type.INT}
+    if {o.type for o in operands} != {Type.BOOL, Type.INT} or not truths.keys() <= {0, 1}:
+        return operands
+    if any(o.type is Type.INT and not isinstance(o.scalar, Literal) for o in operands):
+        return operands
+    return [
+        TypedScalar(Literal(bool(o.scalar.value)), Type.BOOL, nullable=False)
+        if o.type is Type.INT and isinstance(o.scalar, Literal)
+        else o
+        for o in operands
+    ]
+
+
+def _with_nothing(text: TypedScalar) -> Callable[[int], tuple[Key, ...] | None] | None:
+    """How to list a text with a list, and the empty one that stands for NULL."""
+    inner = text.listing
+    if inner is None:
+        return None
+
+    def list_texts(most: int) -> tuple[Key, ...] | None:
+        found = inner(most - 1)
+        return None if found is None else (*found, "")
+
+    return list_texts
+
+
+def _list_together(operands: list[TypedScalar]) -> Callable[[int], tuple[Key, ...] | None] | None:
+    """How to list texts that are put together of constants and of texts with lists; None where one has none."""
+    constants = [o.scalar.value if isinstance(o.scalar, Literal) else None for o in operands]
+    if not any(o.listing for o in operands) or any(
+        o.listing is None and not isinstance(value, str) for o, value in zip(operands, constants, strict=True)
+    ):
+        return None
+
+    def list_texts(most: int) -> tuple[Key, ...] | None:
+        found = [""]
+        for operand, constant in zip(operands, constants, strict=True):
+            parts = (constant,) if operand.listing is None else operand.listing(most)
+            if parts is None or len(found) * len(parts) > most:
+                return None
+            found = [f"{before}{part}" for before in found for part in parts]
+        return tuple(dict.fromkeys(found))
+
+    return list_texts
+
+
+def _scale(number: TypedScalar, factor: int) -> TypedScalar:
+    """An integer with bounds, so many times."""
+    ends = [None if end is None else end * factor for end in (number.lower, number.upper)]
+    scalar = Call(Function.MULTIPLY, (number.scalar, Literal(factor)))
+    return replace(number, scalar=scalar, lower=ends[0], upper=ends[1])
 
 
 def _sign(number: Fraction) -> int:

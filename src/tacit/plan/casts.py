@@ -1,21 +1,28 @@
 """Casts, where the type of what is cast is known. An engine never sees one.
 
 **Rule.** A cast to the type that a value has is that value. A condition as an integer is 1, 0 or NULL, as it is in
-DuckDB. A timestamp as a date is the date it lies in, and a date as a timestamp is its midnight. Every other cast is
-refused with what gives the same: so no value of a row can make a cast fail.
+DuckDB. A timestamp as a date is the date it lies in, and a date as a timestamp is its midnight. A float with bounds as
+an integer is the nearest one, halves away from zero. Integers, conditions and dates as texts are their digits, true or
+false, and YYYY-MM-DD; a timestamp has a text where it is cut to seconds or more. Every other cast is refused with what
+gives the same: so no value of a row can make a cast fail.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 from tacit.errors import ErrorCode, Refused
+from tacit.plan.formats import ISO_DATE, ISO_TIME, integer_text, to_char
 from tacit.plan.operands import kind_of, words_of
+from tacit.plan.rounding import as_integer
 from tacit.plan.timestamps import as_timestamp, date_of
 from tacit.query.bound import TypedScalar
 from tacit.query.functions import Function
 from tacit.query.nodes import Call, Case, Literal
 from tacit.query.types import NUMERIC_TYPES, TYPES_BY_NAME, Type
+
+_MOST = 2**62  # beyond which a float is not made an integer
 
 
 def cast(node: Call, operand: TypedScalar, *, rows: bool) -> TypedScalar:
@@ -32,29 +39,55 @@ def cast(node: Call, operand: TypedScalar, *, rows: bool) -> TypedScalar:
         return date_of(operand)
     if operand.type is Type.DATE and wanted is Type.TIMESTAMP:
         return as_timestamp(operand, node)
+    if operand.type is Type.FLOAT and wanted is Type.INT:
+        if not rows:
+            return replace(operand, scalar=Call(Function.ROUND, (operand.scalar,)))
+        if operand.is_bounded and (operand.lower or 0) >= -_MOST and (operand.upper or 0) <= _MOST:
+            return as_integer(operand)
+    if wanted is Type.TEXT:
+        text = as_text(operand)
+        if text is not None:
+            return text
     assert operand.type is not None
     written = words_of(node.arguments[0])
     what = f"CAST of {written}, which is {kind_of(operand)}, to {str(kind).upper()} is not answered"
     raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix=_instead(written, operand.type, wanted, rows=rows))
 
 
+def as_text(operand: TypedScalar) -> TypedScalar | None:
+    """A value as the text that all engines write for it; None where they do not agree."""
+    match operand.type:
+        case Type.INT:
+            return integer_text(operand)
+        case Type.BOOL:
+            opposite = Call(Function.NOT, (operand.scalar,))
+            scalar = Case(((operand.scalar, Literal("true")), (opposite, Literal("false"))), Literal(None))
+            return TypedScalar(
+                scalar,
+                Type.TEXT,
+                nullable=operand.nullable,
+                listing=lambda most: ("false", "true") if most > 1 else None,
+            )
+        case Type.DATE:
+            return to_char(ISO_DATE, operand, operand)
+        case Type.TIMESTAMP if operand.unit is not None:
+            return to_char(ISO_TIME, operand, date_of(operand))
+    return None
+
+
 def _instead(written: str, given: Type, wanted: Type, *, rows: bool) -> str:
     """What to write for a value of one type as another."""
     match given, wanted:
         case Type.FLOAT, Type.INT:
-            return f"write FLOOR({written} + 0.5)" if rows else f"write ROUND({written})"
+            return f"bound it first: CAST(GREATEST(0, LEAST({written}, 1000)) AS INTEGER)"
         case Type.DATE | Type.TIMESTAMP, Type.INT:
             return f"write YEAR({written}), MONTH({written}) or DAY({written})"
-        case Type.BOOL, Type.TEXT:
-            return f"write CASE WHEN {written} THEN 'yes' ELSE 'no' END"
         case number, Type.BOOL if number in NUMERIC_TYPES:
             return f"write {written} <> 0"
-        case number, Type.TEXT if number in NUMERIC_TYPES:
+        case Type.FLOAT, Type.TEXT:
             return f"compare it as the number it is: {written} = 3"
         case Type.TIMESTAMP, Type.TEXT:
-            return f"compare it as the timestamp it is: {written} >= TIMESTAMP '2025-12-31 10:00:00'"
-        case Type.DATE, Type.TEXT:
-            return f"compare it as the date it is: {written} = DATE '2025-12-31'"
+            return f"write TO_CHAR({written}, 'YYYY-MM-DD HH24:MI:SS')"
         case Type.TEXT, _:
             example = "2025-12-31" if wanted is Type.DATE else "3"
             return f"compare it as the text it is: {written} = '{example}'; or ask the owner to declare it as {wanted}"

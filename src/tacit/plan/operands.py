@@ -12,6 +12,7 @@ from tacit.query.bound import LEAST_INT, MOST_INT, TypedScalar
 from tacit.query.functions import Function
 from tacit.query.nodes import Call, Case, Clamp, Literal, Scalar, ToFloat, find_location
 from tacit.query.refusals import to_printable
+from tacit.query.timestamps import parse_iso_timestamp
 from tacit.query.types import Type, parse_iso_date
 
 
@@ -98,11 +99,18 @@ def as_date(operand: TypedScalar, node: Scalar) -> TypedScalar:
         what, fix = "a date is compared with a date, got text", "write DATE '2025-12-31', or a column that is a date"
         raise Refused(ErrorCode.TYPE, what, at=find_location(node), fix=fix)
     text = str(operand.scalar.value)
-    date = parse_iso_date(text)
+    date = _read_date(text)
     if date is None:
         fix = "write a day that there is, with its year first: '2025-12-31'"
         raise Refused(ErrorCode.TYPE, f"'{to_printable(text)}' is not a date", at=find_location(node), fix=fix)
     return constant_date(date, Literal(date))
+
+
+def _read_date(text: str) -> datetime.date | None:
+    """The date that a text says, also with the time of its midnight: 2025-12-31T00:00:00Z."""
+    date = parse_iso_date(text)
+    moment = None if date is not None else parse_iso_timestamp(text.removesuffix("Z"))
+    return moment.date() if moment is not None and moment.time() == datetime.time() else date
 
 
 def constant_date(day: datetime.date, scalar: Scalar) -> TypedScalar:

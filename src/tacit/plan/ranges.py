@@ -32,6 +32,7 @@ _HOLDERS = {
     Function.MONTH: ("year", 12),
     Function.DAY: ("month", 31),
     Function.WEEKDAY: ("week", 7),
+    Function.DAY_OF_YEAR: ("year", 366),
 }
 _LONGEST = {"year": 366, "quarter": 92, "month": 31, "week": 7}
 
@@ -40,11 +41,14 @@ def domain(bound: TypedScalar, most: int) -> tuple[Key, ...] | None:
     """All values that are not NULL, in increasing order: public, for bounds and grids are. None if more than `most`.
 
     Integers with declared bounds, floats on a grid of whole numbers, booleans, and dates and timestamps with bounds
-    have such a list, of which every value may occur as far as is publicly known. A float that rounding moves off its
-    grid is not in it. A timestamp is an integer here, as it is in an engine.
+    have such a list, of which every value may occur as far as is publicly known; so have texts made of such dates and
+    integers. A float that rounding moves off its grid is not in it. A timestamp is an integer here, as it is in an
+    engine.
     """
     if bound.type is Type.BOOL:
         return (False, True) if most >= 2 else None
+    if bound.listing is not None:
+        return bound.listing(most)
     if not bound.is_bounded or bound.lower is None or bound.upper is None:
         return None
     values: Iterator[Key]
@@ -108,6 +112,9 @@ def part_range(function: Function, operand: TypedScalar) -> tuple[Fraction, Frac
     if function is Function.YEAR:
         lower = LEAST_INT if first is None else Fraction(first.year)
         return lower, MOST_INT if last is None else Fraction(last.year)
+    if function is Function.ISO_YEAR:  # which never decreases
+        lower = LEAST_INT if first is None else Fraction(first.isocalendar().year)
+        return lower, MOST_INT if last is None else Fraction(last.isocalendar().year)
     if function is Function.WEEK:  # of ISO 8601, whose years begin with a week
         years = {day.isocalendar().year for day in (first, last) if day is not None}
         if first is None or last is None or len(years) > 1:
@@ -202,11 +209,11 @@ def interval(
 
 
 def curve_range(function: Function, low: Fraction, high: Fraction) -> tuple[Fraction | None, Fraction]:
-    """Bounds of SQRT, LN or EXP between two ends; zero where there is no value at all."""
+    """Bounds of SQRT, LN, LOG10 or EXP between two ends; zero where there is no value at all."""
     match function:
         case Function.SQRT:
             return _enclose(function, max(low, Fraction(0)))[0], _enclose(function, max(high, Fraction(0)))[1]
-        case Function.LN:
+        case Function.LN | Function.LOG10:
             upper = _enclose(function, high)[1] if high > 0 else Fraction(0)
             return _enclose(function, low)[0] if low > 0 else None, upper
     lower = _enclose(function, low)[0] if low >= SMALLEST_EXPONENT else Fraction(0)
@@ -217,7 +224,8 @@ def _enclose(function: Function, number: Fraction) -> tuple[Fraction, Fraction]:
     """Two rationals that the function's value lies between, or is: the ends of a certified interval."""
     with working_precision(128):
         operand = to_interval(number)
-        value = {Function.SQRT: operand.sqrt, Function.LN: operand.log, Function.EXP: operand.exp}[function]()
+        curves = {Function.SQRT: operand.sqrt, Function.LN: operand.log, Function.EXP: operand.exp}
+        value = operand.log() / to_interval(Fraction(10)).log() if function is Function.LOG10 else curves[function]()
         return _rational(value.lower()), _rational(value.upper())
 
 

@@ -9,6 +9,7 @@ tacit.errors.PolicyError: policy [policy]: tables: there is none
 
 from __future__ import annotations
 
+import datetime
 import os
 import re
 import tomllib
@@ -34,6 +35,7 @@ from tacit.policy.model import (
 from tacit.policy.section import Section
 from tacit.policy.tables import load_tables
 from tacit.privacy.unit import Neighbors
+from tacit.query.timestamps import parse_iso_timestamp
 
 MAX_EPSILON = 1000
 
@@ -119,11 +121,12 @@ def _policy(top: Section, folder: Path, path: Path | None) -> Policy:
         tuple(_analyst(section) for section in analysts),
         _engine(data),
         _copy(data, folder, source),
+        today=_today(data),
     )
 
 
 def _data(at: Section, folder: Path) -> tuple[Path | str | None, int]:
-    at.only("engine", "source", "copy", "prepared", "epoch")
+    at.only("engine", "source", "copy", "prepared", "epoch", "today")
     fix = "count from 1, and raise it when the data has changed"
     epoch = at.whole("epoch", 0, INT64[-1], fix) if "epoch" in at.entries else 1
     match _engine(at):
@@ -157,6 +160,18 @@ def _copy(at: Section, folder: Path, source: Path | str | None) -> Path | str | 
     if folder / text == source:
         at.fail("cannot be the same file as the data", named, fix="give it a file of its own")
     return folder / text
+
+
+def _today(at: Section) -> datetime.date | None:
+    """What CURRENT_DATE stands for: a date, or a time without a zone."""
+    if "today" not in at.entries:
+        return None
+    given = at.entries["today"]
+    found = parse_iso_timestamp(given) if isinstance(given, str) else given
+    if not isinstance(found, datetime.date) or (isinstance(found, datetime.datetime) and found.tzinfo is not None):
+        at.fail(f"must be a date, not {describe_value(given)}", "today", fix="write a day such as 2025-12-31")
+    is_day = not isinstance(found, datetime.datetime) or (isinstance(given, str) and len(given) == len("2025-12-31"))
+    return datetime.date(found.year, found.month, found.day) if is_day else found
 
 
 def _books(at: Section, folder: Path, path: Path | None, source: Path | str | None) -> LedgerLocation | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 from dataclasses import dataclass, replace
@@ -119,7 +120,9 @@ class Policy:
     """The whole of it. `source` and `books` are None where data frames or a ledger are handed over at open.
 
     `source` is a file or folder for duckdb, a database's URL for postgres, a schema of the catalog for spark.
-    `copy` is where duckdb reads it to: a file, or memory (`IN_MEMORY`); where it is None, its size decides.
+    `copy` is where duckdb reads it to: a file, or memory (`IN_MEMORY`); where it is None, its size decides. `today` is
+    the date, or the time, that CURRENT_DATE and NOW() stand for; a question that names it holds it as a constant, so it
+    is no part of the digest.
     """
 
     source: Path | str | None
@@ -133,6 +136,7 @@ class Policy:
     engine: str = ENGINES[0]
     copy: Path | str | None = None
     has_delta: bool = True  # for whoever asks
+    today: datetime.date | None = None
 
     def table(self, name: str) -> Table | None:
         """The table of that name in any case, or None."""

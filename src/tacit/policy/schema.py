@@ -46,6 +46,7 @@ def build_json_schema() -> Json:
                         ),
                         "prepared": _describe_shape(_TEXT, "The name that copy had before."),
                         "epoch": _describe_shape(_WHOLE | {"minimum": 0}, "Raise it when the data has changed."),
+                        "today": _describe_shape(_DAY_OR_MOMENT, "The day that CURRENT_DATE stands for."),
                     }
                 ),
                 "ledger": _object(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tacit.query.nodes import Scalar
-from tacit.query.types import Type
+from tacit.query.types import Key, Type
 
 LEAST_INT, MOST_INT = Fraction(-(2**63)), Fraction(2**63 - 1)
 
@@ -18,7 +19,8 @@ class TypedScalar:
     `type` is None for a bare NULL. A bound that is None is infinite. `step` is a grid that every value lies on, up to
     rounding, or None; zero where the only value is zero. `nullable` is False only where no row can give NULL. `unit`
     is year, quarter, month or week where a DATE is always the first day of one. `texts` is how many texts a TEXT is put
-    together from, and `weight` how many operations the value takes.
+    together from, and `weight` how many operations the value takes. `listing` gives all values that are not NULL, or
+    None where they are more than its argument, of what has no bounds, or fewer values than its bounds have.
     """
 
     scalar: Scalar
@@ -30,6 +32,7 @@ class TypedScalar:
     unit: str | None = None
     texts: int = 1
     weight: int = 1
+    listing: Callable[[int], tuple[Key, ...] | None] | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_bounded(self) -> bool:

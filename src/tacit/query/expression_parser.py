@@ -6,23 +6,20 @@ binds least, to a sign before a number; two comparisons in a row need brackets.
 
 from __future__ import annotations
 
+import datetime
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from fractions import Fraction
 from typing import NoReturn
 
 from tacit.errors import ErrorCode, Refused, SourceLocation
+from tacit.query.call_syntax import CallSyntax, constant_number
 from tacit.query.cursor import TokenCursor
-from tacit.query.function_calls import (
-    Aggregates,
-    CallSyntax,
-    build_call,
-    build_date,
-    build_like,
-    build_timestamp,
-    is_known_function,
-)
+from tacit.query.date_calls import build_date, build_timestamp, day_of_clock, time_of_clock
+from tacit.query.dialect_names import CLOCK_DATES, CLOCK_TIMES, UNITS
+from tacit.query.function_calls import Aggregates, build_call, is_known_function
 from tacit.query.functions import COMPARISONS, CONDITIONS, DATE_PARTS, GROUPING, TIME_PARTS, WINDOW_FUNCTIONS, Function
+from tacit.query.intervals import INTERVAL_FIX, add_interval, build_interval, is_interval, scale_interval
 from tacit.query.nodes import (
     Aggregate,
     Call,
@@ -36,6 +33,7 @@ from tacit.query.nodes import (
     UnionAll,
     Window,
 )
+from tacit.query.number_calls import MOST_DIGITS, build_same
 from tacit.query.refusals import (
     CAST_SUGGESTIONS,
     FUNCTIONS_WITHOUT_PARENTHESES,
@@ -49,7 +47,8 @@ from tacit.query.refusals import (
     refuse_unsupported,
     to_printable,
 )
-from tacit.query.types import TYPES_BY_NAME, Type
+from tacit.query.text_calls import build_like, build_match, build_similar
+from tacit.query.types import EXACT_TYPES, NUMERIC_TYPES, TYPES_BY_NAME, Type
 
 _OR, _AND, _NOT, _IS, _COMPARISON, _RANGE, _CONCAT, _SUM, _PRODUCT, _POWER, _SIGN = range(11)
 _ALONE = frozenset({_COMPARISON, _RANGE})
@@ -68,16 +67,21 @@ _INFIX: dict[str, tuple[int, Function]] = {
     "*": (_PRODUCT, Function.MULTIPLY),
     "/": (_PRODUCT, Function.DIVIDE),
     "%": (_PRODUCT, Function.MOD),
+    "//": (_PRODUCT, Function.DIV),
     "^": (_POWER, Function.POWER),
     "**": (_POWER, Function.POWER),
 }
-_WORDS = {"OR": _OR, "AND": _AND, "IS": _IS, "ISNULL": _IS, "NOTNULL": _IS} | dict.fromkeys(
-    ("BETWEEN", "IN", "LIKE", "ILIKE"), _RANGE
+_RANGES = frozenset({"BETWEEN", "IN", "LIKE", "ILIKE", "SIMILAR"})
+_PATTERNS = frozenset({"~~", "~~*", "!~~", "~", "~*", "!~", "^@"})  # which bind as || does
+_WORDS = (
+    {"OR": _OR, "AND": _AND, "IS": _IS, "ISNULL": _IS, "NOTNULL": _IS, "<=>": _COMPARISON}
+    | dict.fromkeys(_RANGES, _RANGE)
+    | dict.fromkeys(_PATTERNS, _CONCAT)
 )
-_RANGES = frozenset({"BETWEEN", "IN", "LIKE", "ILIKE"})
-_CASTING = frozenset({"cast", "try_cast"})
+_CASTING = frozenset({"cast", "try_cast", "safe_cast"})
+_CLOCK = CLOCK_DATES | CLOCK_TIMES
 _IS_WHOLE = DATE_PARTS | TIME_PARTS | {Function.FLOOR, Function.CEIL}
-_MATCHES = frozenset({"SIMILAR", "GLOB", "REGEXP", "RLIKE"})
+_MATCHES = frozenset({"GLOB", "REGEXP", "RLIKE"})
 _IS_CONDITION = COMPARISONS | CONDITIONS | {Function.IN, Function.IS_NULL, Function.LIKE}
 _MOST_FRAME = 9  # digits of a number of rows
 _SUBQUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES"})
@@ -90,6 +94,7 @@ class ExpressionParser(TokenCursor, ABC):
         super().__init__(text)
         self.aggregates = aggregates
         self.level = 0
+        self.today: datetime.date | None = None  # what the policy declares as the present day, or time
 
     @abstractmethod
     def query(self) -> Query | UnionAll:
@@ -127,8 +132,36 @@ class ExpressionParser(TokenCursor, ABC):
         if level == _RANGE:
             return self._range(left, start)
         self.index += 1
+        if key in _PATTERNS:
+            return self._pattern(left, key, start)
         right = self.scalar(level + 1)
-        return Call(_INFIX[key][1], (left, right), self.since(start))
+        at = self.since(start)
+        if key == "<=>":
+            return build_same(left, right, at)
+        if level in {_SUM, _PRODUCT} and (is_interval(left) or is_interval(right)):
+            return self._interval_arithmetic(key, left, right, at)
+        return Call(_INFIX[key][1], (left, right), at)
+
+    def _interval_arithmetic(self, key: str, left: Scalar, right: Scalar, at: SourceLocation) -> Scalar:
+        """d + INTERVAL '7 days', d - INTERVAL '7 days', INTERVAL '7 days' + d, and n * INTERVAL '1 day'."""
+        if key in {"+", "-"} and not is_interval(left):
+            return add_interval(left, right, at, subtract=key == "-")
+        if key == "+" and not is_interval(right):
+            return add_interval(right, left, at)
+        if key == "*" and is_interval(left) != is_interval(right):
+            return scale_interval(*((left, right) if is_interval(left) else (right, left)), at)
+        raise refuse_unsupported(f"an interval with {key} beside another", INTERVAL_FIX, at)
+
+    def _pattern(self, left: Scalar, key: str, start: int) -> Scalar:
+        """x ~~ 'a%' is LIKE, x ~ '^a' a regular expression; a * is for any case, and a ! for NOT."""
+        any_case = key.endswith("*") or (key.startswith("!") and self.accept("*"))
+        right = self.scalar(_CONCAT + 1)
+        at = self.since(start)
+        if key == "^@":
+            return build_call(CallSyntax("starts_with", (left, right), at), self.aggregates)
+        build = build_like if "~~" in key else build_match
+        found = build(left, right, at, any_case=any_case)
+        return Call(Function.NOT, (found,), at) if key.startswith("!") else found
 
     def _chain(self, left: Scalar, level: int, start: int) -> Scalar:
         """Conditions joined by one word are one call, with or without brackets: a OR (b OR c)."""
@@ -156,9 +189,9 @@ class ExpressionParser(TokenCursor, ABC):
             at = self.since(start)
             condition = left if wanted else Call(Function.NOT, (left,), at)
             found = Case(((condition, Literal(True, at)),), Literal(False, at), at)
-        elif self.sees("DISTINCT"):
-            fix = "write x = y OR (x IS NULL AND y IS NULL), or NOT of it"
-            raise refuse_unsupported("IS DISTINCT FROM", fix, self.through(start, self.index))
+        elif self.accept("DISTINCT", "FROM"):
+            found = build_same(left, self.scalar(_IS + 1), self.since(start))
+            negated = not negated
         else:
             self.refuse_unexpected("NULL, TRUE or FALSE")
         return Call(Function.NOT, (found,), self.since(start)) if negated else found
@@ -170,29 +203,62 @@ class ExpressionParser(TokenCursor, ABC):
             self.refuse_unexpected("LIKE")
         self.index += 1
         if word == "IN":
-            found = self._membership(left, start)
+            found: Scalar = self._membership(left, start)
         elif word == "BETWEEN":
-            if self.sees("SYMMETRIC", "ASYMMETRIC"):
-                raise refuse_unsupported(f"BETWEEN {self.token.key}", "write the smaller bound first", self.here())
-            low = self.scalar(_CONCAT)
-            self.expect("AND")
-            high = self.scalar(_CONCAT)
-            at = self.since(start)
-            found = Call(
-                Function.AND,
-                (Call(Function.GREATER_EQUAL, (left, low), at), Call(Function.LESS_EQUAL, (left, high), at)),
-                at,
-            )
+            found = self._between(left, start)
+        elif word == "SIMILAR":
+            self.expect("TO")
+            found = build_similar(left, self.scalar(_CONCAT), self.since(start))
+        elif self.sees("ANY", "ALL", "SOME") and self.after() == "(":
+            found = self._like_several(left, start, any_case=word == "ILIKE")
         else:
-            if self.sees("ANY", "ALL", "SOME"):
-                raise refuse_unsupported(
-                    f"{word} {self.token.key}", "join them: x LIKE 'a%' OR x LIKE 'b%'", self.here()
-                )
             pattern = self.scalar(_CONCAT)
-            found = build_like(left, pattern, self.since(start), any_case=word == "ILIKE")
+            escape = self._escape()
+            found = build_like(left, pattern, self.since(start), any_case=word == "ILIKE", escape=escape)
         return Call(Function.NOT, (found,), self.since(start)) if negated else found
 
-    def _membership(self, left: Scalar, start: int) -> Call:
+    def _between(self, left: Scalar, start: int) -> Scalar:
+        """x BETWEEN a AND b; SYMMETRIC takes the ends in either order."""
+        symmetric = self.accept("SYMMETRIC")
+        if not symmetric:
+            self.accept("ASYMMETRIC")
+        low = self.scalar(_CONCAT)
+        self.expect("AND")
+        high = self.scalar(_CONCAT)
+        at = self.since(start)
+
+        def within(least: Scalar, most: Scalar) -> Call:
+            ends = Call(Function.GREATER_EQUAL, (left, least), at), Call(Function.LESS_EQUAL, (left, most), at)
+            return Call(Function.AND, ends, at)
+
+        return Call(Function.OR, (within(low, high), within(high, low)), at) if symmetric else within(low, high)
+
+    def _escape(self) -> str:
+        """The character of ESCAPE after a pattern, or none."""
+        if not self.accept("ESCAPE"):
+            return ""
+        if self.token.kind != "text" or len(self.token.text) != 1:
+            raise refuse_unsupported("ESCAPE of anything but one character", "write ESCAPE '!'", self.here())
+        self.index += 1
+        return self.tokens[self.index - 1].text
+
+    def _like_several(self, left: Scalar, start: int, *, any_case: bool) -> Scalar:
+        """x LIKE ANY ('a%', 'b%') is one of them, and x LIKE ALL (...) all of them."""
+        function = Function.AND if self.token.key == "ALL" else Function.OR
+        closing = self.closing[self.index + 1]
+        if self.tokens[self.index + 2].key in _SUBQUERIES:
+            fix = "list the patterns: x LIKE ANY ('a%', 'b%')"
+            raise refuse_unsupported("LIKE with a subquery", fix, self.through(start, closing))
+        self.index += 2
+        patterns = [self.scalar()]
+        while self.accept(","):
+            patterns.append(self.scalar())
+        self.expect(")")
+        escape, at = self._escape(), self.since(start)
+        found = tuple(build_like(left, pattern, at, any_case=any_case, escape=escape) for pattern in patterns)
+        return found[0] if len(found) == 1 else Call(function, found, at)
+
+    def _membership(self, left: Scalar, start: int) -> Scalar:
         values = "list the values: IN ('A', 'B')"
         if not self.sees("("):
             self.refuse_unexpected("a list of values in brackets")
@@ -210,11 +276,13 @@ class ExpressionParser(TokenCursor, ABC):
                 fix = "use a range: x BETWEEN 1 AND 1000"
                 raise refuse_too_large(f"a list of more than {MAX_ITEMS:,} items", self.since(start), fix)
         self.expect(")")
-        if not all(isinstance(item, Literal) for item in items):
-            raise refuse_unsupported(
-                "IN over anything but constants", f"{values}, or write x = a OR x = b", self.since(start)
-            )
-        return Call(Function.IN, (left, *items), self.since(start))
+        at = self.since(start)
+        constants = [item for item in items if isinstance(item, Literal)]
+        if len(constants) == len(items):
+            return Call(Function.IN, (left, *items), at)
+        equal = [Call(Function.EQUAL, (left, item), at) for item in items if not isinstance(item, Literal)]
+        listed = [Call(Function.IN, (left, *constants), at)] if constants else []
+        return Call(Function.OR, (*listed, *equal), at) if len(listed + equal) > 1 else equal[0]
 
     def _operand(self, least: int) -> Scalar:
         start = self.index
@@ -231,7 +299,7 @@ class ExpressionParser(TokenCursor, ABC):
             return Call(Function.NEGATE, (operand,), self.since(start))
         found = self.primary()
         while self.accept("::"):
-            found = self._cast(found, start, self._type())
+            found = self._cast(found, start, *self._type())
         return found
 
     def primary(self) -> Scalar:
@@ -262,15 +330,65 @@ class ExpressionParser(TokenCursor, ABC):
             case _, "TIMESTAMPTZ" | "TIME" if self.tokens[self.index + 1].kind == "text":
                 fix = "write DATE '2025-12-31', or TIMESTAMP '2025-12-31 10:00:00' in the column's zone"
                 raise refuse_unsupported(token.key, fix, self.through(start, start + 1))
-            case _, "INTERVAL" if self.tokens[self.index + 1].kind in {"text", "number"} or self.after() == "(":
-                raise refuse_unknown_function("interval", self.here())
+            case _, "INTERVAL" if self._starts_interval():
+                return self._interval(start)
+        name = token.text.lower()
+        alone = name in FUNCTIONS_WITHOUT_PARENTHESES and self.after() != "."
+        if token.kind == "word" and name in _CLOCK and (self.after() == "(" or alone):
+            return self._clock(start)
         if token.kind == "word" and self.after() == "(":
             return self._call(start)
-        if token.kind == "word" and token.text.lower() in FUNCTIONS_WITHOUT_PARENTHESES and self.after() != ".":
+        if token.kind == "word" and name in FUNCTIONS_WITHOUT_PARENTHESES and self.after() != ".":
             raise refuse_unknown_function(token.text, self.here())
         if token.key == "*":
             self._no_star(self.here())
         return self._column(start)
+
+    def _starts_interval(self) -> bool:
+        """Whether the word INTERVAL is followed by a number of units, and is no name."""
+        following, end = self.tokens[self.index + 1], self.index + 1
+        if following.kind in {"text", "number"}:
+            return True
+        if following.key == "(":
+            end = self.closing[self.index + 1]
+        elif following.key == "-" and self.tokens[self.index + 2].kind == "number":
+            end += 1
+        elif following.kind != "word" or following.key in RESERVED:
+            return False
+        unit = self.tokens[min(end + 1, len(self.tokens) - 1)]
+        return unit.kind == "word" and unit.text.lower() in UNITS
+
+    def _interval(self, start: int) -> Call:
+        """INTERVAL '7 days', INTERVAL '7' DAY, INTERVAL 7 DAY, INTERVAL (n) DAY."""
+        self.index += 1
+        token = self.token
+        if token.kind == "text":
+            self.index += 1
+            number: Scalar | str = token.text
+        else:
+            number = self.scalar(_SIGN)
+        unit = UNITS.get(self.token.text.lower()) if self.token.kind == "word" else None
+        if unit is not None and (not isinstance(number, str) or not any(c.isalpha() for c in number)):
+            self.index += 1
+        elif isinstance(number, str):
+            unit = None
+        else:
+            self.refuse_unexpected("DAY, MONTH or another unit")
+        return build_interval(number, unit, self.since(start))
+
+    def _clock(self, start: int) -> Literal:
+        """The declared present: CURRENT_DATE is its day, and NOW() its time, which is midnight unless declared."""
+        name = self.token.text.lower()
+        end = self.closing[start + 1] if self.after() == "(" else start
+        if self.today is None:
+            raise refuse_unknown_function(name, self.through(start, end))
+        self.index += 1
+        if self.accept("("):
+            if self.token.kind == "number":  # CURRENT_TIMESTAMP(0)
+                self.index += 1
+            self.expect(")")
+        at = self.since(start)
+        return Literal(day_of_clock(self.today) if name in CLOCK_DATES else time_of_clock(self.today), at)
 
     def _no_star(self, at: SourceLocation) -> NoReturn:
         raise Refused(
@@ -333,8 +451,49 @@ class ExpressionParser(TokenCursor, ABC):
         self.index += 1
         found = self.scalar()
         if self.sees(","):
+            return self._row_comparison(found, start, closing)
+        self.expect(")")
+        return found
+
+    def _row_comparison(self, first: Scalar, start: int, closing: int) -> Scalar:
+        """(a, b) = (1, 2), (a, b) <> (1, 2) and (a, b) IN ((1, 2), (3, 4)): value by value."""
+        left = [first, *self._rest_of_row()]
+        negated = self.accept("NOT") if self.after() == "IN" else False
+        if self.sees("IN") and self.after() == "(" and self.after(2) not in _SUBQUERIES:
+            self.index += 2
+            rows = [self._row()]
+            while self.accept(","):
+                rows.append(self._row())
+            self.expect(")")
+        elif self.sees("=", "<>", "!="):
+            negated = not self.accept("=")
+            self.index += negated
+            rows = [self._row()]
+        else:
             fix = "write them one by one, without brackets: a = 1 AND b = 2"
             raise refuse_unsupported("a list of values in brackets", fix, self.through(start, closing))
+        at = self.since(start)
+        if any(len(row) != len(left) for row in rows):
+            raise Refused(ErrorCode.TYPE, "the lists are of different lengths", at=at, fix="write (a, b) = (1, 2)")
+        equal = [
+            Call(Function.AND, tuple(Call(Function.EQUAL, pair, at) for pair in zip(left, row, strict=True)), at)
+            for row in rows
+        ]
+        found = equal[0] if len(equal) == 1 else Call(Function.OR, tuple(equal), at)
+        return Call(Function.NOT, (found,), at) if negated else found
+
+    def _row(self) -> list[Scalar]:
+        if not self.sees("(") or self.after() in _SUBQUERIES:
+            self.refuse_unexpected("values in brackets")
+        self.index += 1
+        return [self.scalar(), *self._rest_of_row()]
+
+    def _rest_of_row(self) -> list[Scalar]:
+        found = []
+        while self.accept(","):
+            found.append(self.scalar())
+            if len(found) > MAX_ITEMS:
+                raise refuse_too_large(f"a list of more than {MAX_ITEMS:,} items", self.here())
         self.expect(")")
         return found
 
@@ -380,7 +539,9 @@ class ExpressionParser(TokenCursor, ABC):
             self.expect("AS")
             kind = self._type()
             self.expect(")")
-            return self._cast(operand, start, kind)
+            return self._cast(operand, start, *kind)
+        if name == "trim" and (self.sees("BOTH", "LEADING", "TRAILING", "FROM") or self.after() == "FROM"):
+            return self._trim(start, closing)
         star, distinct, arguments = self._arguments(name, start, closing)
         within = self._within() if self.accept("WITHIN", "GROUP", "(", "ORDER", "BY") else None
         where = None
@@ -389,7 +550,8 @@ class ExpressionParser(TokenCursor, ABC):
             where = self.scalar()
             self.expect(")")
         found = build_call(
-            CallSyntax(name, tuple(arguments), self.since(start), star, distinct, within, where), self.aggregates
+            CallSyntax(name, tuple(arguments), self.since(start), star, distinct, within, where, self.today),
+            self.aggregates,
         )
         if not self.sees("OVER"):
             return found
@@ -398,23 +560,36 @@ class ExpressionParser(TokenCursor, ABC):
             raise refuse_unsupported(f"{name.upper()} over a window", fix, self.through(start, self.index))
         return self._over("", (), found, start)
 
+    def _trim(self, start: int, closing: int) -> Scalar:
+        """TRIM(LEADING FROM x), TRIM(BOTH ' ' FROM x): spaces only."""
+        side = self.token.key if self.sees("BOTH", "LEADING", "TRAILING") else "BOTH"
+        self.index += self.sees("BOTH", "LEADING", "TRAILING")
+        if self.token.kind == "text" and self.token.text == " ":
+            self.index += 1
+        if not self.accept("FROM"):
+            fix = "TRIM(x) takes spaces away; REPLACE(x, '-', '') takes another character away everywhere"
+            raise refuse_unsupported(f"TRIM {side} of anything but spaces", fix, self.through(start, closing))
+        value = self.scalar()
+        self.expect(")")
+        function = {"LEADING": Function.LTRIM, "TRAILING": Function.RTRIM}.get(side, Function.TRIM)
+        return Call(function, (value,), self.since(start))
+
     def _arguments(self, name: str, start: int, closing: int) -> tuple[bool, bool, list[Scalar]]:
         """What stands between the brackets of a call: whether it is *, whether it has DISTINCT, and the arguments."""
         if name == "extract":
             return False, False, self._extract()
-        if name == "trim" and self.sees("BOTH", "LEADING", "TRAILING"):
-            raise refuse_unsupported(
-                f"TRIM {self.token.key}", "TRIM(x) takes spaces away", self.through(start, closing)
-            )
         if self.accept("*"):
             self.expect(")")
             return True, False, []
         distinct = self.accept("DISTINCT")
         every = not distinct and self.accept("ALL")
-        arguments = [] if self.sees(")") and not distinct and not every else [self.scalar()]
+        first = _CONCAT if name == "position" else _OR  # POSITION('a' IN x)
+        arguments = [] if self.sees(")") and not distinct and not every else [self.scalar(first)]
         if name in {"substring", "substr"} and self.sees("FROM", "FOR"):
             arguments.append(self.scalar() if self.accept("FROM") else Literal(1))
             arguments += [self.scalar()] if self.accept("FOR") else []
+        if name == "position" and self.accept("IN"):
+            arguments.append(self.scalar())
         while self.accept(","):
             arguments.append(self.scalar())
         if self.sees("ORDER"):
@@ -430,6 +605,8 @@ class ExpressionParser(TokenCursor, ABC):
             self.refuse_unexpected("a part of a date")
         self.index += 1
         named = Literal(part.text, self.since(self.index - 1))
+        if part.key == "WEEK" and self.accept("(", "MONDAY", ")"):
+            pass  # BigQuery's name of the weeks that start on Monday
         self.expect("FROM")
         value = self.scalar()
         self.expect(")")
@@ -531,23 +708,27 @@ class ExpressionParser(TokenCursor, ABC):
             raise refuse_unsupported("GROUPING of nothing", "name a key: GROUPING(x)", self.since(start))
         return Call(GROUPING, tuple(arguments), self.since(start))
 
-    def _type(self) -> str:
-        """The name of a type, with its numbers: DECIMAL(10, 2)."""
+    def _type(self) -> tuple[str, tuple[int, ...]]:
+        """The name of a type, and its numbers: DECIMAL(10, 2)."""
         if self.token.kind not in {"word", "name"}:
             self.refuse_unexpected("a type")
         kind = self.token.text.lower()
         self.index += 1
+        numbers: tuple[int, ...] = ()
         if self.sees("("):
+            inside = self.tokens[self.index + 1 : self.closing[self.index]]
+            numbers = tuple(int(token.text) for token in inside if token.kind == "number" and token.text.isdigit())
             self.index = self.closing[self.index] + 1
-        elif kind == "double":
-            self.accept("PRECISION")
+        elif kind in {"double", "character"}:
+            self.accept("PRECISION" if kind == "double" else "VARYING")
         if kind == "timestamp":
             self.accept("WITHOUT", "TIME", "ZONE")
-        return kind
+        return kind, numbers
 
-    def _cast(self, operand: Scalar, start: int, kind: str) -> Scalar:
+    def _cast(self, operand: Scalar, start: int, kind: str, numbers: tuple[int, ...] = ()) -> Scalar:
         """The casts there are: a text to a date or a timestamp, numbers to a float, conditions to 1 and 0, and others.
 
+        A number as DECIMAL(10, 2) is rounded to 2 digits; that it has at most 10 is not checked, for no row can fail.
         The others change nothing, as to make an integer of what is whole already, or of a column what it is declared
         as; or go between dates and timestamps. What the form does not show is left to `plan/casts.py`.
         """
@@ -556,11 +737,19 @@ class ExpressionParser(TokenCursor, ABC):
             case _ if wanted is None:
                 fix = CAST_SUGGESTIONS.get(kind, "leave it out: the types of columns are declared in the policy")
                 raise refuse_unsupported(f"CAST to {to_printable(kind).upper()}", fix, at)
+            case Literal(str() as text) if wanted in NUMERIC_TYPES and _is_number(text):
+                return self._cast(Literal(Fraction(text.strip())), start, kind, numbers)
+            case Literal() if wanted is Type.INT and (value := constant_number(operand)) is not None:
+                return Literal(_nearest(Fraction(value)), at)
             case _ if wanted is Type.FLOAT:
-                return Call(Function.MULTIPLY, (Literal(Fraction(1)), operand), at)
-            case Literal() if wanted is Type.DATE:
+                number = Call(Function.MULTIPLY, (Literal(Fraction(1)), operand), at)
+                digits = numbers[1:2] or ((0,) if numbers or kind == "number" else ())
+                if kind not in EXACT_TYPES or not digits:
+                    return number
+                return Call(Function.ROUND, (number, Literal(min(digits[0], MOST_DIGITS))), at)
+            case Literal() if wanted is Type.DATE and not isinstance(operand.value, datetime.date):
                 return build_date(operand, at)
-            case Literal() if wanted is Type.TIMESTAMP:
+            case Literal() if wanted is Type.TIMESTAMP and not isinstance(operand.value, datetime.date):
                 return build_timestamp(operand, at)
             case Call(function=function) if wanted is Type.INT and function in _IS_WHOLE:
                 return operand
@@ -568,3 +757,14 @@ class ExpressionParser(TokenCursor, ABC):
                 opposite = Call(Function.NOT, (operand,), at)
                 return Case(((operand, Literal(1)), (opposite, Literal(0))), Literal(None), at)
         return Call(Function.CAST, (operand, Literal(kind)), at)
+
+
+def _nearest(number: Fraction) -> int:
+    """The nearest integer, halves away from zero."""
+    size = int(abs(number) + Fraction(1, 2))
+    return -size if number < 0 else size
+
+
+def _is_number(text: str) -> bool:
+    """Whether a text is a number as SQL writes one, and not a long one."""
+    return len(text) < 30 and text.strip().lstrip("-").replace(".", "", 1).isdecimal() and text.isascii()

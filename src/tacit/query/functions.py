@@ -55,6 +55,8 @@ class Function(StrEnum):
     DAY = "day"
     WEEKDAY = "isodow"
     WEEK = "week"
+    DAY_OF_YEAR = "doy"
+    ISO_YEAR = "isoyear"
     HOUR = "hour"  # as MINUTE and SECOND, of integers in the end: no engine sees it
     MINUTE = "minute"
     SECOND = "second"
@@ -63,14 +65,48 @@ class Function(StrEnum):
     QUOTIENT = "quotient"  # of an integer that is not negative and a positive constant, rounded down
     DATE_OF = "date_of"  # the date of a timestamp (`query/timestamps.py`)
     CAST = "cast"  # bound by the types of columns, and seen by no engine
+    LOG10 = "log10"
+    LTRIM = "ltrim"
+    RTRIM = "rtrim"
+    RIGHT = "right"
+    REPLACE = "replace"
+    SPLIT_PART = "split_part"
+    LPAD = "lpad"  # as RPAD, with the length last for an engine
+    RPAD = "rpad"
+    POSITION = "position"
+    TO_TEXT = "to_text"  # of an integer
+    ADD_MONTHS = "add_months"  # of a date and a constant; a day that the month lacks is its last
+    # What follows is made of the others where the types are known (`plan/bounds.py`): no engine sees it.
+    TRUNC = "trunc"
+    DIV = "div"
+    INTERVAL = "interval"  # of units, each with a number
+    DATE_ADD = "date_add"  # of a unit, a number and a date or timestamp
+    DATE_DIFF = "date_diff"  # in weeks, months, quarters or years, from one date to another
+    ELAPSED = "elapsed"  # whole units of one length from one timestamp to another, rounded toward zero
+    AGE = "age"  # whole years or months from one date to another, as PostgreSQL counts them
+    EPOCH = "epoch"
+    YEAR_WEEK = "yearweek"
+    WEEK_START = "week_start"  # the first day of a week that starts on another day than Monday
+    LAST_DAY = "last_day"
+    TO_CHAR = "to_char"  # of a date or timestamp and a format of `query/date_formats.py`
 
 
-POST_PROCESSING_ONLY = frozenset({Function.ROUND})
 COMPARISONS = frozenset(
     {Function.EQUAL, Function.UNEQUAL, Function.LESS, Function.LESS_EQUAL, Function.GREATER, Function.GREATER_EQUAL}
 )
 CONDITIONS = frozenset({Function.AND, Function.OR, Function.NOT})
-DATE_PARTS = frozenset({Function.YEAR, Function.QUARTER, Function.MONTH, Function.DAY, Function.WEEKDAY, Function.WEEK})
+DATE_PARTS = frozenset(
+    {
+        Function.YEAR,
+        Function.QUARTER,
+        Function.MONTH,
+        Function.DAY,
+        Function.WEEKDAY,
+        Function.WEEK,
+        Function.DAY_OF_YEAR,
+        Function.ISO_YEAR,
+    }
+)
 TIME_PARTS = frozenset({Function.HOUR, Function.MINUTE, Function.SECOND})
 
 DATE_UNITS = ("year", "quarter", "month", "week", "day")  # of DATE_TRUNC; a week starts on Monday

@@ -12,6 +12,7 @@ joins.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
@@ -65,9 +66,14 @@ _CLAUSES = frozenset({"FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFF
 _ORDER = "the order is SELECT, FROM, JOIN, WHERE, GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET"
 
 
-def parse(text: str, aggregates: Aggregates) -> Query:
-    """The question that `text` asks of the `aggregates` that there are, or Refused with the place and the fix."""
-    return _QueryParser(check_text(text), aggregates).question()
+def parse(text: str, aggregates: Aggregates, today: datetime.date | None = None) -> Query:
+    """The question that `text` asks of the `aggregates` that there are, or Refused with the place and the fix.
+
+    `today` is the date, or the time, that CURRENT_DATE and NOW() stand for; without one they are refused.
+    """
+    parser = _QueryParser(check_text(text), aggregates)
+    parser.today = today
+    return parser.question()
 
 
 class _QueryParser(FromParser):

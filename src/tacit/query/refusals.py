@@ -34,6 +34,8 @@ SMALLER_FIX = "ask several smaller questions"
 PER_UNIT_JOIN_EXAMPLE = "JOIN (SELECT id, COUNT(*) AS n FROM t GROUP BY id) AS s USING (id)"  # one row for each unit
 
 _PATTERN = "use LIKE, where % is any text and _ is any one character: x LIKE 'flu%'"
+MATCH_FIX = "write LIKE 'flu%', or a choice between a few such patterns: x ~ '^(flu|cold)'"
+CLOCK_FIX = "write the date itself: DATE '2025-12-31'; the owner may declare what is today in the policy"
 
 # What may stand where the grammar has something else: the first word, what it is called, what to do instead.
 UNSUPPORTED_CLAUSES = {
@@ -48,11 +50,10 @@ UNSUPPORTED_CLAUSES = {
     "COLLATE": ("COLLATE", "compare with LOWER(x) = 'flu'"),
     "IGNORE": ("IGNORE NULLS", "leave it out: aggregates leave NULLs out"),
     "RESPECT": ("RESPECT NULLS", "leave it out: aggregates leave NULLs out"),
-    "ESCAPE": ("ESCAPE", "leave it out: in a pattern _ stands for any one character"),
-    "SIMILAR": ("SIMILAR TO", _PATTERN),
+    "ESCAPE": ("ESCAPE", "write it after the pattern: x LIKE 'a!_%' ESCAPE '!'"),
     "GLOB": ("GLOB", _PATTERN),
-    "REGEXP": ("REGEXP", _PATTERN),
-    "RLIKE": ("RLIKE", _PATTERN),
+    "REGEXP": ("REGEXP", MATCH_FIX),
+    "RLIKE": ("RLIKE", MATCH_FIX),
 }
 
 UNSUPPORTED_JOINS = {
@@ -69,8 +70,8 @@ UNSUPPORTED_JOINS = {
 # Words that name no column and no table unless they stand in double quotes.
 _RESERVED = (
     "ALL AND ANY AS ASC BETWEEN BY CASE DESC DISTINCT ELSE END EXCEPT EXISTS FALSE FILTER FROM GROUP HAVING ILIKE IN "
-    "INNER INTERSECT IS ISNULL JOIN LEFT LIKE LIMIT NOT NOTNULL NULL NULLS OFFSET ON OR ORDER OUTER SELECT SOME THEN "
-    "TRUE UNION USING VALUES WHEN WHERE WITH WITHIN WINDOW OVER QUALIFY FETCH"
+    "INNER INTERSECT IS ISNULL JOIN LEFT LIKE LIMIT NOT NOTNULL NULL NULLS OFFSET ON OR ORDER OUTER SELECT SIMILAR "
+    "SOME THEN TRUE UNION USING VALUES WHEN WHERE WITH WITHIN WINDOW OVER QUALIFY FETCH"
 )
 _NAMES_TOO = {"SAMPLE", "IGNORE", "RESPECT"}  # where no such clause can start
 RESERVED = frozenset(_RESERVED.split()) | (UNSUPPORTED_CLAUSES.keys() - _NAMES_TOO) | UNSUPPORTED_JOINS.keys()
@@ -87,10 +88,8 @@ _ORDER = "which row comes first decides it; ask for MIN, MAX, MEDIAN or MODE"
 _SHOWS = "it would show single rows; count them: SELECT ward, COUNT(*) ... GROUP BY ward"
 _WINDOW = "it needs a window: RANK() OVER (ORDER BY COUNT(*) DESC)"
 _TEXT = "use LOWER, UPPER, TRIM, LENGTH, SUBSTRING and ||"
-_CLOCK = "write the date itself: DATE '2025-12-31'"
-_WEEKDAY = "ISODOW(d) is 1 on Monday and 7 on Sunday"
+_WEEKDAY = "ISODOW(d) is 1 on Monday and 7 on Sunday; EXTRACT(DOW FROM d) is 0 on Sunday"
 _HOUR = "use YEAR, QUARTER, MONTH, WEEK, DAY or ISODOW; of a timestamp also HOUR, MINUTE and SECOND"
-_LOGARITHM = "write LN(x) / LN(10), or LN(x) / LN(2)"
 _TOGETHER = "made of others: COVAR_POP(y, x) / VAR_POP(x) is the slope"
 _CHANCE = "the answer depends on the data alone; leave it out"
 
@@ -100,41 +99,32 @@ _INSTEAD = {
     ),
     _SHOWS: "string_agg group_concat listagg list array_agg histogram map_agg json_group_array json_group_object",
     _WINDOW: "row_number rank dense_rank percent_rank cume_dist ntile lag lead fill",
-    _PATTERN: "regexp_matches regexp_full_match regexp_extract regexp_replace regexp_like regexp",
-    "write CONTAINS(x, 'flu')": "position strpos instr",
-    "write SUBSTRING(x, 1, 3)": "left right split split_part string_split",
-    "TRIM(x) takes spaces away on both sides": "ltrim rtrim",
+    MATCH_FIX: "regexp_full_match regexp_extract regexp_replace regexp regexp_instr regexp_count regexp_substr",
+    "write SPLIT_PART(x, ',', 1)": "split string_split",
     _TEXT: (
-        "concat_ws repeat replace lpad rpad reverse translate format printf chr ascii ord md5 sha256 hash strlen "
+        "repeat reverse translate format printf chr ascii ord md5 sha256 hash strlen "
         "octet_length bit_length levenshtein title initcap overlay"
     ),
-    _CLOCK: (
+    CLOCK_FIX: (
         "current_date current_timestamp current_time localtime localtimestamp now today get_current_timestamp getdate "
-        "make_date strptime to_date to_timestamp"
+        "curdate current_datetime sysdate transaction_timestamp statement_timestamp"
     ),
-    _WEEKDAY: "dayofweek dow weekday dayname day_of_week",
-    _HOUR: "millisecond microsecond epoch timezone century decade millennium era julian",
-    "use DATE_TRUNC('week', d)": "yearweek isoyear dayofyear time_bucket date_bin",
-    "count days: DATE_DIFF('day', a, b) < 30": "date_add date_sub datesub age interval add_months last_day",
-    "use YEAR(d), MONTH(d) or DAY(d)": "strftime monthname to_char date_format",
-    _LOGARITHM: "log log10 log2",
+    _WEEKDAY: "weekday day_of_week",
+    _HOUR: "millisecond microsecond timezone century decade millennium era julian",
+    "use DATE_TRUNC('week', d)": "date_bin",
     _TOGETHER: "regr_slope regr_intercept regr_r2 regr_count",
     "use VAR_SAMP, STDDEV and quantiles": "skewness kurtosis kurtosis_pop mad entropy sem",
     "write AVG(LN(x)) and take EXP of the answer": "product",
-    "write COUNT(*) FILTER (WHERE ...)": "count_if countif",
     "compare COUNT(*) FILTER (WHERE ...) with COUNT(*)": (
         "bool_and bool_or every logical_and logical_or bit_and bit_or bit_xor"
     ),
-    "write AVG(x)": "mean favg average",
-    "write SUM(x)": "fsum sumkahan sum_no_overflow kahan_sum total",
+    "write SUM(x)": "total",
     "write COUNT(*)": "count_star",
-    "write COUNT(DISTINCT x)": "approx_count_distinct approx_distinct uniq",
-    "write QUANTILE(x, 0.5)": "approx_quantile reservoir_quantile approx_percentile percentile",
-    "write TOP_K(x, 3)": "topk approx_top_count approx_top_sum approx_most_frequent most_frequent",
+    "write QUANTILE(x, 0.5)": "percentile",
+    "write TOP_K(x, 3)": "approx_top_count approx_top_sum approx_most_frequent most_frequent",
     _CHANCE: "random rand uuid gen_random_uuid setseed nextval current_user session_user user version getenv",
-    "FLOOR(x / 10) gives the tens": "div fdiv divide width_bucket",
-    "FLOOR(x) drops the decimals of a positive number": "trunc truncate",
-    "write CASE WHEN ... THEN ... ELSE ... END": "decode choose nvl2",
+    "FLOOR(x / 10) gives the tens": "fdiv divide",
+    "write CASE WHEN ... THEN ... ELSE ... END": "choose",
     "list the values: IN ('A', 'B')": "any some all array list_contains list_value",
     "name the columns one by one": "row struct struct_pack columns map unnest",
     "declare the type in the policy": "convert cast_to_type",
@@ -146,22 +136,16 @@ FUNCTIONS_WITHOUT_PARENTHESES = frozenset(_BARE.split())  # functions that SQL c
 
 # Other types than those of columns that CAST names, and what gives the same.
 _CASTS = {
-    "write x * 1.0 for a number; the types of columns are declared in the policy": "real float4 decimal numeric",
-    "write CAST(x AS INTEGER); the types of columns are declared in the policy": (
-        "smallint tinyint hugeint int2 signed long"
-    ),
-    "write CAST(x AS TEXT) of a text, or compare the value itself: x = 3": "char bpchar",
     "write CAST(x AS TIMESTAMP): the time in the column's zone": "timestamptz timestamp_s timestamp_ms timestamp_ns",
     "leave it out: HOUR(x) and MINUTE(x) tell the time of day": "time timetz",
+    "write INTERVAL '7 days'": "interval",
 }
 CAST_SUGGESTIONS = {name: fix for fix, names in _CASTS.items() for name in names.split()}
 
 # Signs of SQL that are not answered: what they make, and what to do instead.
 _VALUE = "write the value into the question"
 _BITS = "an operation on bits"
-_MATCH = "a regular expression"
 OPERATOR_SUGGESTIONS = {
-    "//": ("//", "FLOOR(x / 10) gives the tens"),
     "[": ("a list", "list values in round brackets: IN ('A', 'B'); SUBSTRING(x, 1, 1) is a part of a text"),
     "]": ("a list", "list values in round brackets: IN ('A', 'B')"),
     "{": ("a struct", "name the columns one by one"),
@@ -180,16 +164,8 @@ OPERATOR_SUGGESTIONS = {
     "|>": ("|>", "write SELECT ... FROM ... WHERE ..."),
     "<<": (_BITS, "write x * 2"),
     ">>": (_BITS, "write FLOOR(x / 2)"),
-    "~": (_MATCH, _PATTERN),
-    "~*": (_MATCH, _PATTERN),
-    "!~": (_MATCH, "use NOT LIKE: x NOT LIKE 'flu%'"),
-    "~~": ("~~", _PATTERN),
-    "~~*": ("~~*", "use ILIKE: x ILIKE 'flu%'"),
-    "!~~": ("!~~", "use NOT LIKE: x NOT LIKE 'flu%'"),
     "!": ("!", "write NOT"),
     "#": ("#", "start a comment with --"),
-    "^@": ("^@", "write STARTS_WITH(x, 'flu')"),
-    "<=>": ("<=>", "write x = y OR (x IS NULL AND y IS NULL)"),
     "`": ("a name in such quotes", 'put names in double quotes: "ward"'),
 }
 

@@ -24,9 +24,9 @@ TIME_TYPES = frozenset({Type.DATE, Type.TIMESTAMP})
 ORDERED_TYPES = NUMERIC_TYPES | TIME_TYPES
 
 _CALLED = {
-    Type.INT: "int integer bigint int4 int8 int64",
-    Type.FLOAT: "double float float8",
-    Type.TEXT: "text varchar string",
+    Type.INT: "int integer bigint int4 int8 int64 smallint tinyint hugeint int2 int32 long signed",
+    Type.FLOAT: "double float float8 float4 float64 real decimal numeric dec number bignumeric",
+    Type.TEXT: "text varchar string char bpchar character nvarchar",
     Type.BOOL: "bool boolean logical",
     Type.DATE: "date",
     Type.TIMESTAMP: "timestamp datetime timestamp_ntz",
@@ -34,6 +34,7 @@ _CALLED = {
 TYPES_BY_NAME = {
     name: kind for kind, names in _CALLED.items() for name in names.split()
 }  # by the names that CAST has for them
+EXACT_TYPES = frozenset({"decimal", "numeric", "dec", "number", "bignumeric"})  # whose numbers say how many digits
 
 
 def parse_iso_date(text: str) -> datetime.date | None:

@@ -79,3 +79,9 @@ SELECT 1 AS one, 'x' AS text, COUNT(*) AS n, DATE '2025-01-01' AS d, TRUE AS b, 
 
 -- comparisons of released values
 SELECT ward, COUNT(*) > 140 AS large, AVG(age) BETWEEN 40 AND 60 AS middling, COUNT(*) AS n FROM visits GROUP BY ward;
+
+-- released values cut and rounded
+SELECT ward, TRUNC(AVG(age)) AS a, ROUND(AVG(cost), 1) AS b, COUNT(*) // 7 AS c FROM visits GROUP BY ward;
+
+-- dates computed from keys
+SELECT day, day + 1 AS following, STRFTIME(day, '%d %b') AS label, COUNT(*) AS n FROM visits GROUP BY day;

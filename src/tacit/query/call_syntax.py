@@ -1,0 +1,85 @@
+"""A call as the text has it, before it is known what its name stands for."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tacit.errors import SourceLocation
+from tacit.query.functions import Function
+from tacit.query.nodes import Aggregate, Call, ColumnReference, Literal, Scalar
+from tacit.query.refusals import MAX_ITEMS, refuse_unsupported
+
+MANY = MAX_ITEMS
+
+
+@dataclass(frozen=True)
+class CallSyntax:
+    """A call as the text has it. `within` is the operand of WITHIN GROUP, and whether it is in descending order.
+
+    `today` is the date, or the time, that the policy declares as the present one.
+    """
+
+    name: str
+    arguments: tuple[Scalar, ...]
+    at: SourceLocation
+    star: bool = False
+    distinct: bool = False
+    within: tuple[Scalar, bool] | None = None
+    where: Scalar | None = None
+    today: datetime.date | None = None
+
+
+@dataclass(frozen=True)
+class AggregateSyntax:
+    """How an aggregate is written under one of its names; `usage` is an example, with {} for the name."""
+
+    read: Callable[[CallSyntax], Aggregate]
+    usage: str = "{}(x)"
+    takes_distinct: bool = False
+    takes_order: bool = False  # WITHIN GROUP (ORDER BY x)
+
+
+Aggregates = Mapping[str, AggregateSyntax]  # by the name in small letters
+Build = Callable[[CallSyntax], Scalar]
+
+
+def check_count(written: CallSyntax, least: int, most: int, usage: str) -> None:
+    """Refuse a call with another number of arguments."""
+    if not least <= len(written.arguments) <= most:
+        what = f"{written.name.upper()} with {count_arguments(len(written.arguments))}"
+        raise refuse_unsupported(what, f"write {usage}", written.at)
+
+
+def count_arguments(number: int) -> str:
+    """How many arguments there are, in words."""
+    return "1 argument" if number == 1 else f"{number or 'no'} arguments"
+
+
+def constant_text(scalar: Scalar) -> str | None:
+    """The text that a constant says, also one put together of constants by ||; None for anything else."""
+    match scalar:
+        case Literal(str() as value):
+            return value
+        case Call(Function.CONCAT, arguments):
+            parts = [constant_text(argument) for argument in arguments]
+            return None if None in parts else "".join(part for part in parts if part is not None)
+        case Call(Function.LOWER | Function.UPPER as letters, (argument,)):
+            text = constant_text(argument)
+            return None if text is None or not text.isascii() else getattr(text, letters)()
+    return None
+
+
+def constant_number(scalar: Scalar) -> int | Fraction | None:
+    """The number that a constant says; None for anything else."""
+    value = scalar.value if isinstance(scalar, Literal) else None
+    return value if isinstance(value, int | Fraction) and not isinstance(value, bool) else None
+
+
+def bare_word(scalar: Scalar) -> str | None:
+    """The word in small letters, where an argument is one word: the unit in DATE_TRUNC(d, MONTH)."""
+    if isinstance(scalar, ColumnReference) and scalar.table is None:
+        return None if scalar.at is not None and scalar.at.words.startswith('"') else scalar.name.lower()
+    return None

@@ -1,0 +1,415 @@
+"""Functions of dates and timestamps by the names and in the argument orders that dialects have for them.
+
+A unit is a text or a bare word: DATE_TRUNC('month', d), DATE_TRUNC(d, MONTH), DATEDIFF(day, a, b).
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from fractions import Fraction
+
+from tacit.errors import SourceLocation
+from tacit.query.call_syntax import Build, CallSyntax, bare_word, check_count, constant_number, constant_text
+from tacit.query.date_formats import (
+    read_java_format,
+    read_mysql_format,
+    read_postgresql_format,
+    read_strftime_format,
+    split_format,
+)
+from tacit.query.dialect_names import PARTS, PLAIN, UNITS
+from tacit.query.functions import DATE_UNITS, TIME_UNITS, Function
+from tacit.query.intervals import MULTIPLES, add_interval, add_units, interval_parts, is_interval
+from tacit.query.nodes import Call, Case, ColumnReference, Literal, Scalar
+from tacit.query.refusals import CLOCK_FIX, refuse_unsupported, to_printable
+from tacit.query.timestamps import PERIODS, parse_iso_timestamp
+from tacit.query.types import parse_iso_date
+
+_ALL_UNITS = DATE_UNITS + TIME_UNITS
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_READ = {"year": r"([0-9]{4})", **dict.fromkeys(("month2", "day2", "hour", "minute", "second"), r"([0-9]{2})")}
+
+
+def _unit(scalar: Scalar) -> str | None:
+    """The unit that an argument names, by any of its names; week(sunday) for BigQuery's weeks."""
+    word = constant_text(scalar) or ""
+    if not word and len(bare := bare_word(scalar) or "") > 1:  # a column may have the name of one letter
+        word = bare
+    match scalar:
+        case Call(Function.WEEK, (ColumnReference() as day,)) if bare_word(day) in _WEEKDAYS:
+            return "week" if bare_word(day) == "monday" else f"week({bare_word(day)})"
+    return UNITS.get(word.lower())
+
+
+def _take_unit(written: CallSyntax, usage: str) -> tuple[str, tuple[Scalar, ...], bool]:
+    """The unit, the other arguments, and whether the unit is the first. A text is one before a bare word is."""
+    first, last = written.arguments[0], written.arguments[-1]
+    name = written.name.upper()
+    at_first, at_last = _unit(first), _unit(last)
+    if at_first is not None and at_last is not None:
+        texts = constant_text(first) is not None, constant_text(last) is not None
+        if texts[0] == texts[1]:
+            fix = f"write {usage}; a column of that name stands in double quotes"
+            raise refuse_unsupported(f"{name} with two words that are units", fix, written.at)
+        at_first, at_last = (at_first, None) if texts[0] else (None, at_last)
+    if at_first is not None:
+        return at_first, written.arguments[1:], True
+    if at_last is not None:
+        return at_last, written.arguments[:-1], False
+    given = constant_text(first) or constant_text(last)
+    what = f"{name} to {to_printable(given)}" if given else f"{name} to a unit that is not a constant"
+    fix = f"cut to {', '.join(_ALL_UNITS)}" if "TRUNC" in name else f"write {usage}"
+    raise refuse_unsupported(what, fix, written.at)
+
+
+def build_truncation(written: CallSyntax) -> Call:
+    """DATE_TRUNC(unit, d): the unit becomes the first argument, in small letters."""
+    check_count(written, 2, 2, "DATE_TRUNC('month', d)")
+    unit, (value,), _ = _take_unit(written, "DATE_TRUNC('month', d)")
+    if unit.startswith("week("):
+        return Call(Function.WEEK_START, (Literal(unit[len("week(") : -1]), value), written.at)
+    if unit not in _ALL_UNITS:
+        raise refuse_unsupported(f"DATE_TRUNC to {unit}", f"cut to {', '.join(_ALL_UNITS)}", written.at)
+    return Call(Function.DATE_TRUNC, (Literal(unit), value), written.at)
+
+
+def _part(written: CallSyntax) -> Scalar:
+    """DATE_PART('month', d) and EXTRACT(month FROM d)."""
+    check_count(written, 2, 2, "DATE_PART('month', d)")
+    named, value = written.arguments
+    unit = _unit(named)
+    part = (constant_text(named) or bare_word(named) or unit or "").lower()
+    if isinstance(value, Call) and value.function == Function.AGE:
+        return _part_of_age(part, value, written)
+    name = PARTS.get(part) or (unit if unit in PLAIN else None)
+    if name == "date":
+        return Call(Function.CAST, (value, Literal("date")), written.at)
+    if name == "dayofweek":
+        return Call(Function.MOD, (Call(Function.WEEKDAY, (value,), written.at), Literal(7)), written.at)
+    if name is None:
+        what = f"the part {to_printable(part)} of a date" if part else "a part of a date that is not a constant"
+        known = [*_ALL_UNITS, "isodow", "dow", "doy", "isoyear", "epoch"]
+        raise refuse_unsupported(what, f"a date has {', '.join(known)}", written.at)
+    return Call(PLAIN[name][0], (value,), written.at)
+
+
+def _part_of_age(part: str, age: Call, written: CallSyntax) -> Call:
+    """The years of an age, or the months beyond whole years."""
+    _, later, earlier = age.arguments
+    if UNITS.get(part) == "year":
+        return Call(Function.AGE, (Literal("year"), later, earlier), written.at)
+    if UNITS.get(part) == "month":
+        months = Call(Function.AGE, (Literal("month"), later, earlier), written.at)
+        return Call(Function.MOD, (months, Literal(12)), written.at)
+    fix = "EXTRACT(YEAR FROM AGE(a, b)) is whole years; DATE_DIFF('day', b, a) is days"
+    raise refuse_unsupported(f"the part {to_printable(part)} of AGE", fix, written.at)
+
+
+def _age(written: CallSyntax) -> Call:
+    """AGE(a, b), and AGE(b), which is up to today."""
+    check_count(written, 1, 2, "AGE(a, b)")
+    later, earlier = written.arguments if len(written.arguments) == 2 else (_today(written), *written.arguments)
+    return Call(Function.AGE, (Literal("interval"), later, earlier), written.at)
+
+
+def _today(written: CallSyntax) -> Literal:
+    if written.today is None:
+        raise refuse_unsupported(f"{written.name.upper()} up to the present day", CLOCK_FIX, written.at)
+    return Literal(day_of_clock(written.today), written.at)
+
+
+def day_of_clock(today: datetime.date) -> datetime.date:
+    """The day of the declared present, which may have a time."""
+    return today.date() if isinstance(today, datetime.datetime) else today
+
+
+def time_of_clock(today: datetime.date) -> datetime.datetime:
+    """The declared present with its time, which is midnight unless it is declared."""
+    return today if isinstance(today, datetime.datetime) else datetime.datetime.combine(today, datetime.time())
+
+
+def _difference(written: CallSyntax) -> Scalar:
+    """DATE_DIFF('day', from, to), DATE_DIFF(to, from, DAY) and DATEDIFF(to, from), in days.
+
+    It is how many units begin between both. Days, hours, minutes and seconds are those of `DAYS` and `QUOTIENT`.
+    """
+    usage = "DATE_DIFF('day', a, b)"
+    check_count(written, 2, 3, usage)
+    if len(written.arguments) == 2:
+        later, earlier = written.arguments
+        return Call(Function.DAYS, (later, earlier), written.at)
+    unit, (one, other), is_first = _take_unit(written, usage)
+    earlier, later = (one, other) if is_first else (other, one)
+    if unit in TIME_UNITS:
+        ends = (Call(Function.QUOTIENT, (end, Literal(PERIODS[unit])), written.at) for end in (later, earlier))
+        return Call(Function.SUBTRACT, tuple(ends), written.at)
+    if unit == "day":
+        return Call(Function.DAYS, (later, earlier), written.at)
+    if unit not in DATE_UNITS:
+        raise refuse_unsupported(f"DATE_DIFF in {unit}", f"count {', '.join(_ALL_UNITS)}", written.at)
+    return Call(Function.DATE_DIFF, (Literal(unit), later, earlier), written.at)
+
+
+def _whole_difference(written: CallSyntax) -> Call:
+    """TIMESTAMP_DIFF(to, from, HOUR): whole units of time, as BigQuery counts them."""
+    usage = "TIMESTAMP_DIFF(a, b, HOUR)"
+    check_count(written, 3, 3, usage)
+    unit, (one, other), is_first = _take_unit(written, usage)
+    later, earlier = (other, one) if is_first else (one, other)
+    return _count_periods(unit, later, earlier, written)
+
+
+def _count_periods(unit: str, later: Scalar, earlier: Scalar, written: CallSyntax) -> Call:
+    if unit not in PERIODS:
+        fix = f"count {', '.join(PERIODS)}; DATE_DIFF('month', a, b) counts the months that begin between both"
+        raise refuse_unsupported(f"{written.name.upper()} in {unit}", fix, written.at)
+    return Call(Function.ELAPSED, (Literal(unit), later, earlier), written.at)
+
+
+def _months_between(written: CallSyntax) -> Scalar:
+    """MONTHS_BETWEEN(a, b): whole months, and 31sts for the days beyond; two last days are whole months apart."""
+    check_count(written, 2, 2, "MONTHS_BETWEEN(a, b)")
+    at = written.at
+    a, b = (Call(Function.CAST, (operand, Literal("date")), at) for operand in written.arguments)
+    months = Call(Function.DATE_DIFF, (Literal("month"), a, b), at)
+    one, other = (Call(Function.DAY, (operand,), at) for operand in (a, b))
+    last = [Call(Function.EQUAL, (operand, Call(Function.LAST_DAY, (operand,), at)), at) for operand in (a, b)]
+    whole = Call(Function.OR, (Call(Function.EQUAL, (one, other), at), Call(Function.AND, tuple(last), at)), at)
+    rest = Call(Function.DIVIDE, (Call(Function.SUBTRACT, (one, other), at), Literal(Fraction(31))), at)
+    return Call(Function.ADD, (months, Case(((whole, Literal(Fraction(0))),), rest, at)), at)
+
+
+def _add(written: CallSyntax) -> Scalar:
+    """DATE_ADD(d, INTERVAL 7 DAY), DATEADD(day, 7, d) and DATE_ADD(d, 7); DATE_SUB takes away.
+
+    DATE_SUB('day', a, b) is DuckDB's: whole units of time from a to b.
+    """
+    subtract = "sub" in written.name
+    usage = f"{written.name.upper()}(d, INTERVAL 7 DAY)"
+    check_count(written, 2, 3, usage)
+    if len(written.arguments) == 2:
+        value, number = written.arguments
+        if is_interval(value):
+            value, number = number, value
+        if is_interval(number):
+            return add_interval(value, number, written.at, subtract=subtract)
+        return add_units(value, "day", number, written.at, subtract=subtract)
+    unit, (number, value), _ = _take_unit(written, usage)
+    if subtract:
+        return _count_periods(unit, value, number, written)
+    if unit not in MULTIPLES:
+        raise refuse_unsupported(f"{written.name.upper()} of {unit}", f"write {usage}", written.at)
+    return add_units(value, unit, number, written.at)
+
+
+def _add_months(written: CallSyntax) -> Call:
+    check_count(written, 2, 2, "ADD_MONTHS(d, 3)")
+    return add_units(written.arguments[0], "month", written.arguments[1], written.at)
+
+
+def _last_day(written: CallSyntax) -> Call:
+    """LAST_DAY(d), and LAST_DAY(d, MONTH)."""
+    check_count(written, 1, 2, "LAST_DAY(d)")
+    value, *units = written.arguments
+    if any(_unit(unit) != "month" for unit in units):
+        raise refuse_unsupported("LAST_DAY of anything but a month", "write LAST_DAY(d)", written.at)
+    return Call(Function.LAST_DAY, (value,), written.at)
+
+
+def _time_bucket(written: CallSyntax) -> Call:
+    """TIME_BUCKET(INTERVAL '1 day', t), of one unit, is DATE_TRUNC."""
+    check_count(written, 2, 2, "TIME_BUCKET(INTERVAL '1 day', t)")
+    width, value = written.arguments
+    parts = [(unit, constant_number(n)) for unit, n in interval_parts(width)] if is_interval(width) else []
+    unit = next((name for name in _ALL_UNITS if parts == [MULTIPLES[name]]), None)
+    if unit is None:
+        fix = f"one of these is answered: {', '.join(_ALL_UNITS)}; write DATE_TRUNC('hour', t)"
+        raise refuse_unsupported("TIME_BUCKET of anything but one unit", fix, written.at)
+    return Call(Function.DATE_TRUNC, (Literal(unit), value), written.at)
+
+
+def _dayofweek(written: CallSyntax) -> Call:
+    """The weekday from Sunday = 0, as DOW is in PostgreSQL."""
+    check_count(written, 1, 1, "DAYOFWEEK(d)")
+    return Call(Function.MOD, (Call(Function.WEEKDAY, written.arguments, written.at), Literal(7)), written.at)
+
+
+def _name_of(pattern: str) -> Build:
+    def build(written: CallSyntax) -> Call:
+        check_count(written, 1, 1, f"{written.name.upper()}(d)")
+        return Call(Function.TO_CHAR, (Literal(pattern), *written.arguments), written.at)
+
+    return build
+
+
+def _format(written: CallSyntax) -> Call:
+    """TO_CHAR(d, 'YYYY-MM'), STRFTIME(d, '%Y-%m'), FORMAT_DATE('%Y-%m', d) and DATE_FORMAT(d, 'yyyy-MM')."""
+    name = written.name.upper()
+    usage = {"to_char": "TO_CHAR(d, 'YYYY-MM')", "to_varchar": "TO_VARCHAR(d, 'YYYY-MM')"}.get(
+        written.name, f"{name}('%Y-%m', d)" if name.startswith("FORMAT") else f"{name}(d, '%Y-%m')"
+    )
+    if name.startswith("TO_") and len(written.arguments) == 1:
+        return Call(Function.CAST, (*written.arguments, Literal("text")), written.at)
+    check_count(written, 2, 2, usage)
+    value, text = written.arguments
+    if constant_text(text) is None:
+        value, text = text, value
+    found = constant_text(text)
+    if found is None:
+        raise refuse_unsupported(f"{name} with a format that is not a constant", f"write {usage}", written.at)
+    read = read_postgresql_format if name.startswith("TO_") else read_strftime_format
+    if written.name == "date_format":
+        read = read_mysql_format if "%" in found else read_java_format
+    pattern = read(found)
+    if pattern is None or not any(field for field, _ in split_format(pattern)):
+        raise refuse_unsupported(f"the format '{to_printable(found)}'", f"write {usage}", written.at)
+    return Call(Function.TO_CHAR, (Literal(pattern), value), written.at)
+
+
+def build_date(scalar: Scalar, at: SourceLocation) -> Literal:
+    """DATE '2025-12-31', of a constant."""
+    text = scalar.value if isinstance(scalar, Literal) else None
+    if not isinstance(text, str):
+        raise refuse_unsupported("DATE of anything but a constant text", "write DATE '2025-12-31'", at)
+    found: datetime.date | None = parse_iso_date(text)
+    if found is None:
+        raise refuse_unsupported(
+            f"the date '{to_printable(text)}'", "write a day that there is, as DATE '2025-12-31'", at
+        )
+    return Literal(found, at)
+
+
+def build_timestamp(scalar: Scalar, at: SourceLocation) -> Literal:
+    """TIMESTAMP '2025-12-31 10:00', of a constant."""
+    text = scalar.value if isinstance(scalar, Literal) else None
+    usage = "write TIMESTAMP '2025-12-31 10:00:00'"
+    if not isinstance(text, str):
+        raise refuse_unsupported("TIMESTAMP of anything but a constant text", usage, at)
+    found = parse_iso_timestamp(text)
+    if found is None:
+        fix = f"{usage}: the time in the column's zone, without an offset"
+        raise refuse_unsupported(f"the timestamp '{to_printable(text)}'", fix, at)
+    return Literal(found, at)
+
+
+def _date(written: CallSyntax) -> Scalar:
+    """DATE('2025-12-31'), DATE(t), and DATE(2025, 12, 31)."""
+    if len(written.arguments) == 3:
+        return _make_date(written)
+    check_count(written, 1, 1, "DATE '2025-12-31'")
+    (value,) = written.arguments
+    if isinstance(value, Literal):
+        return build_date(value, written.at)
+    return Call(Function.CAST, (value, Literal("date")), written.at)
+
+
+def _timestamp(written: CallSyntax) -> Scalar:
+    check_count(written, 1, 1, "TIMESTAMP '2025-12-31 10:00:00'")
+    (value,) = written.arguments
+    if isinstance(value, Literal):
+        return build_timestamp(value, written.at)
+    return Call(Function.CAST, (value, Literal("timestamp")), written.at)
+
+
+def _make_date(written: CallSyntax) -> Literal:
+    """MAKE_DATE(2025, 12, 31) of constants."""
+    usage = "DATE '2025-12-31'"
+    check_count(written, 3, 3, usage)
+    numbers = [constant_number(part) for part in written.arguments]
+    found = None
+    if all(isinstance(number, int) and 0 < number <= 9999 for number in numbers):
+        year, month, day = numbers
+        found = parse_iso_date(f"{year:04}-{month:02}-{day:02}")
+    if found is None:
+        raise refuse_unsupported(
+            f"{written.name.upper()} of anything but a day of constants", f"write {usage}", written.at
+        )
+    return Literal(found, written.at)
+
+
+def _make_timestamp(written: CallSyntax) -> Literal:
+    """MAKE_TIMESTAMP(2025, 12, 31, 10, 0, 0.5) of constants, as Ibis writes a timestamp."""
+    usage = "TIMESTAMP '2025-12-31 10:00:00'"
+    check_count(written, 6, 6, usage)
+    numbers = [Fraction(value) for part in written.arguments if (value := constant_number(part)) is not None]
+    moment = None
+    if len(numbers) == 6 and all(number >= 0 and (number % 1 == 0 or number is numbers[5]) for number in numbers):
+        year, month, day, hour, minute, second = map(int, numbers)
+        rest = int(numbers[5] % 1 * 10**6)
+        moment = parse_iso_timestamp(f"{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{rest:06}")
+    if moment is None:
+        raise refuse_unsupported("MAKE_TIMESTAMP of anything but a time of constants", f"write {usage}", written.at)
+    return Literal(moment, written.at)
+
+
+def _to_date(written: CallSyntax) -> Scalar:
+    """TO_DATE('2025-12-31'), also with a format; of a timestamp, its date."""
+    return _read_time(written, "date")
+
+
+def _to_timestamp(written: CallSyntax) -> Scalar:
+    return _read_time(written, "timestamp")
+
+
+def _read_time(written: CallSyntax, kind: str) -> Scalar:
+    usage = f"{kind.upper()} '2025-12-31'"
+    check_count(written, 1, 2, usage)
+    value, *formats = written.arguments[::-1] if written.name.startswith("parse") else written.arguments
+    text = constant_text(value)
+    if text is None and not formats:
+        return Call(Function.CAST, (value, Literal(kind)), written.at)
+    if text is None:
+        fix = "compare it as the text it is, or ask the owner to declare the column as date or timestamp"
+        raise refuse_unsupported(f"{written.name.upper()} of anything but a constant", fix, written.at)
+    if formats:
+        text = _read_by_format(text, constant_text(formats[0]) or "")
+        if text is None:
+            what = f"{written.name.upper()} with this format"
+            raise refuse_unsupported(what, f"write {usage}", written.at)
+    constant = Literal(text[:10] if kind == "date" else text, written.at)
+    return build_date(constant, written.at) if kind == "date" else build_timestamp(constant, written.at)
+
+
+def _read_by_format(text: str, form: str) -> str | None:
+    """A text that a format reads, as ISO 8601 has it; None where it does not fit."""
+    pattern = read_strftime_format(form) if "%" in form else read_postgresql_format(form)
+    parts = [] if pattern is None else split_format(pattern)
+    fields = [field for field, _ in parts if field]
+    if not {"year", "month2", "day2"} <= set(fields) <= _READ.keys() or len(fields) != len(set(fields)):
+        return None
+    found = re.fullmatch("".join(_READ[field] if field else re.escape(sign) for field, sign in parts), text, re.ASCII)
+    if found is None:
+        return None
+    values = dict.fromkeys(_READ, "00") | dict(zip(fields, found.groups(), strict=True))
+    return "{year}-{month2}-{day2} {hour}:{minute}:{second}".format(**values)
+
+
+BUILDERS: dict[str, Build] = {
+    "extract": _part,
+    "date_part": _part,
+    "date_trunc": build_truncation,
+    "date_diff": _difference,
+    "timestamp_diff": _whole_difference,
+    "months_between": _months_between,
+    "age": _age,
+    "date_add": _add,
+    "date_sub": _add,
+    "add_months": _add_months,
+    "last_day": _last_day,
+    "time_bucket": _time_bucket,
+    "dayofweek": _dayofweek,
+    "dayname": _name_of("{Day}"),
+    "monthname": _name_of("{Month}"),
+    "to_char": _format,
+    "strftime": _format,
+    "format_date": _format,
+    "date_format": _format,
+    "date": _date,
+    "timestamp": _timestamp,
+    "datetime": _timestamp,
+    "make_date": _make_date,
+    "make_timestamp": _make_timestamp,
+    "to_date": _to_date,
+    "to_timestamp": _to_timestamp,
+}

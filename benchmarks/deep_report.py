@@ -63,9 +63,11 @@ def markdown(found: dict[str, Any]) -> str:
         "as its own loop is. No goal was set for the memory of the last two models: it is more than that of ordinary "
         "training by what all layers keep until the norms are known, and by the patches of convolutions.",
         "",
-        "Compiling took 10 to 165 s a side the first time, with several compiled at once. `python benchmarks/deep.py "
+        "Compiling took 10 to 165 s a side the first time, with several compiled at once. Measured runs, but for the "
+        "perceptron's, found what these had compiled, and chose the settings of kernels anew. `python "
+        "benchmarks/deep.py "
         "--verify` compared the updates of small models on the same kind of machine with those of single examples: "
-        "all right. The commands, with `PYTHONPATH=src`:",
+        "all right. The commands, with `src` and Opacus on the PYTHONPATH:",
         "",
         *(f"    {run['command']}" for run in found["runs"]),
     ]

@@ -43,6 +43,7 @@ def main() -> None:
     options.add_argument("--page", action="store_true", help="measure nothing: write the page of the last results")
     chosen = options.parse_args()
     full = (tuple(chosen.sizes), chosen.orders, chosen.alone) == (SIZES, SHOP, False)
+    import deep_report
     import query_report
 
     if chosen.page:
@@ -50,6 +51,7 @@ def main() -> None:
     else:
         results = measure(chosen.sizes, chosen.orders, [] if chosen.alone else list(PEERS), RESULTS if full else None)
     page = query_report.markdown(results)
+    page += "\n" + deep_report.markdown(json.loads(deep_report.RESULTS.read_text(encoding="utf-8")))
     if chosen.page or full:
         PAGE.write_text(page, encoding="utf-8")
         query_report.plot(results, PICTURE)

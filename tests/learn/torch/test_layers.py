@@ -142,10 +142,15 @@ MODELS = {
     "embedding tied to a small head": (lambda: Tied(9, 4), tokens(7)),  # materialized
     "convolution": (lambda: nn.Conv2d(2, 3, 3, padding=1), images(2, 6, 5)),
     "convolution, not materialized": (lambda: nn.Conv2d(8, 16, 3, stride=2), images(8, 5, 5)),
+    "convolution, not materialized, padded and dilated": (
+        lambda: nn.Conv2d(16, 32, 3, stride=(2, 1), padding=2, dilation=2),
+        images(16, 5, 5),
+    ),
     "convolution in groups, dilated": (lambda: nn.Conv2d(4, 6, 3, groups=2, dilation=2, padding=2), images(4, 6, 6)),
     "convolution in groups, not materialized": (lambda: nn.Conv2d(16, 32, 3, groups=2), images(16, 4, 4)),
     "convolution by channel": (lambda: nn.Conv2d(4, 4, 3, groups=4, padding="same"), images(4, 5, 5)),
     "convolution of 1 by 1 with stride": (lambda: nn.Conv2d(4, 5, 1, stride=2, bias=False), images(4, 5, 5)),
+    "convolution of 1 by 1, padded": (lambda: nn.Conv2d(4, 5, 1, padding=1), images(4, 3, 3)),
     "convolution of one dimension": (lambda: nn.Conv1d(3, 4, 3, stride=2, padding=1), images(3, 9)),
     "convolution of one dimension, by Gram": (lambda: nn.Conv1d(16, 24, 3, padding=2, dilation=2), images(16, 4)),
     "convolution of three dimensions": (lambda: nn.Conv3d(2, 3, 2), images(2, 3, 3, 3)),
@@ -175,7 +180,9 @@ MODELS = {
     "one convolution twice": (lambda: TwiceConvolved(2), images(2, 9)),
     "one convolution twice, by Gram": (lambda: TwiceConvolved(16), images(16, 3)),
     "linear layer of GPT-2 in transformers": (lambda: nn.Sequential(Conv1D(24, 32)), numbers(3, 32)),
+    "linear layer of GPT-2 in transformers, one token": (lambda: nn.Sequential(Conv1D(24, 32)), numbers(32)),
     "frozen parts": (FrozenBase, numbers(4, 6)),
+    "frozen parts, one token": (FrozenBase, numbers(6)),
     "LoRA": (lambda: add_lora(nn.Sequential(nn.Linear(6, 6), nn.Tanh(), nn.Linear(6, 3)), rank=2), numbers(4, 6)),
 }
 

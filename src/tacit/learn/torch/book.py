@@ -24,7 +24,8 @@ class BookEntry:
 
     `kind` says how: "outer" is sum_t g_t a_t^T (transposed where `transposed`), "kernel" a convolution of the given
     `geometry`, "rows" adds g_t to the rows of the call's indices, "bias" is the gradient of the one token there is, and
-    "gradient" is the gradient of each unit itself. `rows` is the part of the parameter that is meant, or None for all.
+    "gradient" is the gradient of each unit itself, where `channels_last` that of a convolution's kernel, so ordered.
+    `rows` is the part of the parameter that is meant, or None for all.
     """
 
     parameter: Tensor
@@ -34,6 +35,7 @@ class BookEntry:
     transposed: bool = False
     geometry: tuple[Any, ...] = ()
     rows_per_unit: int = 1
+    channels_last: bool = False
 
     def units(self, rows: int) -> int:
         """The units of so many rows."""

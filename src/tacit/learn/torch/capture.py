@@ -7,6 +7,7 @@ The host learns whether all norms are finite while the sums are computed, so the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -36,8 +37,10 @@ class CapturedStep:
         self._run = private.compile(losses, **options)
         self.inputs = [tensor.to(private.device, copy=True) for tensor in tensors]
         self._mask = torch.ones(private._book.rows, dtype=torch.bool, device=private.device)
-        self._finite = torch.ones((), dtype=torch.bool, pin_memory=True)
-        self._known = torch.cuda.Event()
+        self._total = torch.zeros((), device=private.device)
+        self._known_total = torch.zeros((), pin_memory=True)
+        self._passed, self._known = torch.cuda.Event(), torch.cuda.Event()
+        self._aside = torch.cuda.Stream()
         self._sums: list[Tensor] = []
         self._record()
         if private._checks:
@@ -51,8 +54,7 @@ class CapturedStep:
         probe, written = private._backward(value, self._mask)
         with torch.no_grad():
             counted = private._unit_mask(self._mask)
-            scale, norms, finite = private._find_scales(probe, written, counted)
-            self._finite.copy_(finite, non_blocking=True)
+            scale, norms = private._find_scales(probe, written, counted)
             return value.detach(), written, scale, norms, counted
 
     def _sum(self, written: list[Tensor], scale: Tensor, *, clean: bool = False) -> list[Tensor]:
@@ -79,7 +81,7 @@ class CapturedStep:
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             for _ in range(_WARM):
-                _, written, scale, _, _ = self._pass()
+                _, written, scale, *_ = self._pass()
                 self._sums = self._sum(written, scale)
                 del written
             with _Unmoved(private):
@@ -100,12 +102,17 @@ class CapturedStep:
         private._pass = given
 
     def _replay(self) -> bool:
-        """Do a pass; return whether all norms were finite."""
+        """Do a pass; return whether all norms were finite: their sum is, then."""
         self._first.replay()
-        self._known.record()
+        self._passed.record()
         self._second.replay()
+        with torch.cuda.stream(self._aside):  # beside the second graph, which it would hold up
+            self._aside.wait_event(self._passed)
+            torch.sum(self._norms, 0, out=self._total)
+            self._known_total.copy_(self._total, non_blocking=True)
+            self._known.record()
         self._known.synchronize()
-        return bool(self._finite)
+        return math.isfinite(float(self._known_total))
 
     def _check(self) -> None:
         """Compare the length of what one unit adds to the sums with its norm, in the graphs and outside of them."""
@@ -115,7 +122,7 @@ class CapturedStep:
                 only(unit, private._book.units, self._mask.device).repeat_interleave(private._book.rows_per_unit)
             )
             given, private._pass = private._pass, private._pass or _ANY
-            _, written, scale, norms, _ = self._pass()
+            _, written, scale, norms, *_ = self._pass()
             share = _share(self._sum(written, scale), scale[unit], norms[unit])
             private._pass = given
             finite = self._replay()
@@ -153,7 +160,7 @@ class CapturedStep:
 
     def _repeat_clean(self) -> None:
         """The same pass outside of the graphs, with the numbers of units that are not finite replaced by zeros."""
-        _, written, scale, _, _ = self._pass()
+        _, written, scale, *_ = self._pass()
         torch._foreach_copy_(self._sums, self._sum(written, scale, clean=True))
 
 

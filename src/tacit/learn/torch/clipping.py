@@ -17,27 +17,28 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from tacit.learn.torch.book import BookEntry, LayerCall
-from tacit.learn.torch.functions import patches
+from tacit.learn.torch.functions import channels_first, channels_last, patches
 from tacit.learn.torch.norms import cross_columns, outer_columns, row_columns, square_columns, to_units
-from tacit.learn.torch.products import transposed_product
+from tacit.learn.torch.products import scaled_rows, transposed_product
 
 MARGIN = 1 - 2.0**-10
 
 
 @dataclass(frozen=True, eq=False)
 class GradientPart:
-    """An entry of a call, with what was written for it."""
+    """An entry of a call, with what was written for it, and whether no other call has its parameter."""
 
     entry: BookEntry
     tensors: tuple[Tensor, ...]
     indices: Tensor | None
+    alone: bool = False
 
     @property
     def operands(self) -> tuple[Tensor, Tensor]:
@@ -54,7 +55,9 @@ def read_parts(
     for call, rows in zip(calls, indices, strict=True):
         mine = written[start : start + len(call.slots)]
         start += len(call.slots)
-        parts.append([GradientPart(entry, tuple(mine[n] for n in entry.slots), rows) for entry in call.entries])
+        parts.append(
+            [GradientPart(entry, tuple(mine[n] for n in entry.slots), rows, call.alone) for entry in call.entries]
+        )
     return parts
 
 
@@ -107,8 +110,9 @@ def _unfold_part(part: GradientPart) -> list[tuple[Tensor, Tensor]]:
 def materialize(part: GradientPart) -> Tensor:
     """Return the gradients of each unit: [units, *shape]."""
     entry = part.entry
+    shape = entry.parameter.shape
     if entry.kind == "gradient":
-        return part.tensors[0]
+        return channels_first(part.tensors[0], shape) if entry.channels_last else part.tensors[0]
     if entry.kind == "bias":
         return part.tensors[0][:, 0]
     if entry.kind == "rows":
@@ -122,7 +126,7 @@ def materialize(part: GradientPart) -> Tensor:
     units = entry.units(part.tensors[0].shape[0])
     pairs = [(to_units(a, units), to_units(g, units)) for a, g in _unfold_part(part)]
     products = [torch.bmm(g.float().transpose(1, 2), a.float()) for a, g in pairs]
-    return torch.cat(products, 1).reshape(units, *entry.parameter.shape)
+    return channels_first(torch.cat(products, 1).reshape(units, *channels_last(shape)), shape)
 
 
 def factors(columns: Tensor, mask: Tensor, clip: Tensor, stability: float | None) -> tuple[Tensor, Tensor]:
@@ -141,15 +145,15 @@ def clipped_sums(parts: list[list[GradientPart]], scale: Tensor, *, clean: bool)
     With `clean`, numbers of units whose scale is 0 are replaced by zeros; it is needed where one of them is not finite.
     """
     sums: dict[int, Tensor] = {}
-    ordered = sorted((part for mine in parts for part in mine), key=lambda part: part.entry.kind == "rows")
-    for part in ordered:
+    kept = [[_keep_finite(part, scale) if clean else part for part in mine] for mine in parts]
+    pairs = [(part, outputs) for mine in kept for outputs in [_scale_outputs(mine, scale)] for part in mine]
+    for part, outputs in sorted(pairs, key=lambda pair: pair[0].entry.kind == "rows"):
         entry = part.entry
-        kept = GradientPart(entry, tuple(_keep_finite(each, scale, clean) for each in part.tensors), part.indices)
         before = sums.get(id(entry.parameter))
         if entry.kind == "rows":
-            sums[id(entry.parameter)] = _add_rows(kept, scale, before)
+            sums[id(entry.parameter)] = _add_rows(part, scale, before)
             continue
-        found = _weigh(kept, scale)
+        found = _weigh(part, scale, outputs)
         if entry.rows is not None:
             whole = torch.zeros(entry.parameter.shape, device=found.device) if before is None else before
             whole[entry.rows[0] : entry.rows[1]] += found
@@ -159,10 +163,22 @@ def clipped_sums(parts: list[list[GradientPart]], scale: Tensor, *, clean: bool)
     return sums
 
 
-def _keep_finite(tensor: Tensor, scale: Tensor, clean: bool) -> Tensor:
-    if not clean:
-        return tensor
-    return torch.where(_along(scale, tensor) > 0, tensor, torch.zeros_like(tensor))
+def _keep_finite(part: GradientPart, scale: Tensor) -> GradientPart:
+    """The same part with zeros for units whose scale is 0."""
+    kept = [torch.where(_along(scale, each) > 0, each, torch.zeros_like(each)) for each in part.tensors]
+    return replace(part, tensors=tuple(kept))
+
+
+def _scale_outputs(parts: list[GradientPart], scale: Tensor) -> tuple[Tensor, Tensor] | None:
+    """The gradients of the outputs times the scale, and their sum, where a matrix and a bias need both.
+
+    With one token for each unit the error of scaling is the same for both operands. Of a matrix that other calls use as
+    well, the norm was that of more tokens, and the narrower operand has to be scaled.
+    """
+    outer = [part for part in parts if part.entry.kind == "outer" and part.alone]
+    if not outer or all(part.entry.kind != "bias" for part in parts):
+        return None
+    return scaled_rows(outer[0].tensors[1][:, 0], scale)
 
 
 def _along(scale: Tensor, tensor: Tensor) -> Tensor:
@@ -172,17 +188,22 @@ def _along(scale: Tensor, tensor: Tensor) -> Tensor:
     return each.reshape(-1, *([1] * (tensor.dim() - 1)))
 
 
-def _weigh(part: GradientPart, scale: Tensor) -> Tensor:
-    """The sum over units of scale times gradient."""
-    entry = part.entry
-    if entry.kind == "outer":
-        found = _product(*part.operands, scale)
-    elif entry.kind == "kernel":
-        found = torch.cat([_product(a, g, scale) for a, g in _unfold_part(part)]).reshape(entry.parameter.shape)
-    else:
-        gradients = part.tensors[0][:, 0] if entry.kind == "bias" else part.tensors[0]
-        found = (gradients.float() * _along(scale, gradients)).sum(0)
-    return found
+def _weigh(part: GradientPart, scale: Tensor, outputs: tuple[Tensor, Tensor] | None) -> Tensor:
+    """The sum over units of scale times gradient; `outputs` are what `_scale_outputs` found for the call."""
+    entry, shape = part.entry, part.entry.parameter.shape
+    if entry.kind == "outer" and outputs is None:
+        return _product(*part.operands, scale)
+    if entry.kind == "outer" and outputs is not None:
+        a, g = replace(part, tensors=(part.tensors[0][:, 0], outputs[0])).operands
+        return transposed_product(g, a)
+    if entry.kind == "bias":
+        return (part.tensors[0][:, 0].float() * scale[:, None]).sum(0) if outputs is None else outputs[1]
+    if entry.kind == "kernel":
+        found = torch.cat([_product(a, g, scale) for a, g in _unfold_part(part)]).reshape(channels_last(shape))
+        return channels_first(found, shape).contiguous()
+    gradients = part.tensors[0]
+    found = (gradients.float() * _along(scale, gradients)).sum(0)
+    return channels_first(found, shape).contiguous() if entry.channels_last else found
 
 
 def _product(a: Tensor, g: Tensor, scale: Tensor) -> Tensor:

@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tacit.learn.torch.norms import is_materialized, outer_columns, row_columns, square_columns, to_units
+from tacit.learn.torch.products import has_triton
 
 Grads = tuple[Any, ...]
 
@@ -73,8 +74,9 @@ def linear_book(a: Tensor, g: Tensor, kinds: tuple[str, ...], alone: bool) -> tu
             book.append(g)
             if alone:
                 columns.append(outer_columns(a, g))
-        elif kind == "output-bias":  # one token: the gradient of the bias is that of the output
-            book.append(g)
+        elif kind in ("output-bias", "same-bias"):  # one token: the gradient of the bias is that of the output
+            if kind == "output-bias":  # "same-bias" reads the slot of the output
+                book.append(g)
             if alone:
                 columns.append(square_columns(g))
         else:
@@ -120,8 +122,8 @@ class EmbeddingFunction(torch.autograd.Function):
 class ConvolutionFunction(torch.autograd.Function):
     """A convolution of one or two dimensions, as a product with unfolded patches. Slots as those of a linear layer.
 
-    Where the gradients of the kernel are not materialized, the slots take the input and the gradient of the output, and
-    the clipped sum is one ordinary convolution of both.
+    Where the gradients of the kernel are not materialized, the slots take the input and the gradient of the output.
+    All slots have channels last, as patches have: kernels are [units, outputs, *kernel, inputs].
     """
 
     @staticmethod
@@ -150,10 +152,13 @@ class ConvolutionFunction(torch.autograd.Function):
             gx = convolution_gradients(x, weight, g, ctx.geometry, (True, False))[0]
         columns: list[Tensor] = []
         book: list[Tensor] = []
+        x, g = x.movedim(1, -1), g.movedim(1, -1)
         for kind in ctx.kinds:
             if kind == "input":
+                x = x.contiguous()
                 book.append(x)
             elif kind == "output":
+                g = g.contiguous()
                 book.append(g)
                 if alone:
                     for a, h in patches(x, g, weight.shape, ctx.geometry, ctx.units):
@@ -168,12 +173,22 @@ class ConvolutionFunction(torch.autograd.Function):
 
 def _kernel_gradients(ctx: Any, x: Tensor, weight: Tensor, g: Tensor) -> Tensor:
     parts = [_matrix_gradient(a, h) for a, h in patches(x, g, weight.shape, ctx.geometry, ctx.units)]
-    return (parts[0] if len(parts) == 1 else torch.cat(parts, 1)).reshape(ctx.units, *weight.shape)
+    together = parts[0] if len(parts) == 1 else torch.cat(parts, 1)
+    return together.reshape(ctx.units, *channels_last(weight.shape))
+
+
+def channels_last(shape: torch.Size) -> tuple[int, ...]:
+    """Return the shape of a convolution's kernel with its input channels last: [outputs, *kernel, inputs]."""
+    return shape[0], *shape[2:], shape[1]
+
+
+def channels_first(gradients: Tensor, shape: torch.Size) -> Tensor:
+    """Return gradients [..., *channels_last(shape)] as [..., *shape]."""
+    return gradients.movedim(-1, 1 - len(shape))
 
 
 def _bias_gradients(ctx: Any, g: Tensor) -> Tensor:
-    total = g.flatten(2).sum(2, dtype=torch.float32)
-    return total.reshape(ctx.units, -1, total.shape[1]).sum(1)
+    return to_units(g, ctx.units).sum(1, dtype=torch.float32)
 
 
 def convolve(x: Tensor, weight: Tensor, bias: Tensor | None, geometry: tuple[Any, ...]) -> Tensor:
@@ -197,22 +212,37 @@ def convolution_gradients(
 def patches(
     x: Tensor, g: Tensor, shape: torch.Size, geometry: tuple[Any, ...], units: int
 ) -> list[tuple[Tensor, Tensor]]:
-    """Return for each group the patches [units, places, d] that enter it and the gradients [units, places, p]."""
+    """Return for each group the patches [units, places, d] that enter it and the gradients [units, places, p].
+
+    Channels are last everywhere, so that whole rows are copied.
+    """
     stride, padding, dilation, groups = geometry
+    kernel = shape[2:]
     if x.dim() == 3:
-        x, g = x[:, :, None, :], g[:, :, None, :]
-        kernel, stride, padding, dilation = (1, shape[2]), (1, *stride), (0, *padding), (1, *dilation)
-    else:
-        kernel = (shape[2], shape[3])
-    if kernel == (1, 1) and padding == (0, 0):
-        columns = x[:, :, :: stride[0], :: stride[1]].flatten(2)
-    else:
-        columns = F.unfold(x, kernel, dilation, padding, stride)
-    h = g.flatten(2)
+        x = x[:, None]
+        kernel, stride, padding, dilation = torch.Size((1, *kernel)), (1, *stride), (0, *padding), (1, *dilation)
     found = []
-    for a, b in zip(columns.chunk(groups, 1), h.chunk(groups, 1), strict=True):
-        found.append((to_units(a.transpose(1, 2), units), to_units(b.transpose(1, 2), units)))
+    windows = _windows(x, kernel, (*stride, *padding, *dilation))
+    for a, b in zip(windows.chunk(groups, -1), g.chunk(groups, -1), strict=True):
+        found.append((a.reshape(units, -1, kernel.numel() * a.shape[-1]), to_units(b, units)))
     return found
+
+
+def _windows(x: Tensor, kernel: torch.Size, geometry: tuple[int, ...]) -> Tensor:
+    """The patches of [rows, height, width, channels], as [..., kernel, channels] in the order of rows and places."""
+    stride, padding, dilation = geometry[0:2], geometry[2:4], geometry[4:6]
+    if kernel == (1, 1) and padding == (0, 0):
+        return x[:, :: stride[0], :: stride[1], None, :]
+    if x.is_cuda and x.shape[-1] % 8 == 0 and has_triton():
+        from tacit.learn.torch.patches_kernel import copy_patches
+
+        found: Tensor = copy_patches(x, list(kernel), list(geometry))
+        return found
+    wide = F.pad(x, (0, 0, padding[1], padding[1], padding[0], padding[0]))
+    spans = [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
+    windows = wide.unfold(1, spans[0], stride[0])[..., :: dilation[0]]
+    windows = windows.unfold(2, spans[1], stride[1])[..., :: dilation[1]]
+    return windows.permute(0, 1, 2, 4, 5, 3).flatten(3, 4)
 
 
 class LayerNormFunction(torch.autograd.Function):
@@ -329,12 +359,15 @@ class GroupNormFunction(torch.autograd.Function):
             gx = torch.ops.aten.native_group_norm_backward(
                 g.contiguous(), x, mean, rstd, weight, rows, channels, size, ctx.groups, [True, False, False]
             )[0]
-        grouped = x.reshape(rows, ctx.groups, -1).float()
-        normal = ((grouped - mean[:, :, None]) * rstd[:, :, None]).reshape(rows, channels, size)
-        h = g.reshape(rows, channels, size).float()
+        # The sums that the gradient of the input needs as well, in the terms that compilers have for it.
+        outer = torch.mul(g.contiguous().float(), x.float()).view(rows, channels, size).sum(dim=[2])
+        inner = g.contiguous().float().view(rows, channels, size).sum(dim=[2])
         book = []
         for kind in ctx.kinds:
-            part = (h * normal if kind == "weight" else h).sum(2)
+            part = inner
+            if kind == "weight":
+                grouped = [each.view(rows, ctx.groups, -1) for each in (outer, inner)]
+                part = ((grouped[0] - grouped[1] * mean[:, :, None]) * rstd[:, :, None]).view(rows, channels)
             book.append(part.reshape(ctx.units, -1, channels).sum(1))
         columns = _total([square_columns(each) for each in book] if _is_alone(ctx.alone) else [])
         return gx, None, None, columns, None, None, None, None, None, *book

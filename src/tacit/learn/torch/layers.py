@@ -128,7 +128,10 @@ def _linear_call(
             entries.append(BookEntry(weight, "outer", (0, 1), rows, transposed))
     if has_bias and bias is not None:
         place = (len(kinds),)
-        if tokens == 1:
+        if tokens == 1 and kinds:
+            kinds = (*kinds, "same-bias")
+            entries.append(BookEntry(bias, "bias", (1,), rows))
+        elif tokens == 1:
             kinds, shapes = (*kinds, "output-bias"), [*shapes, ((book.units, 1, outputs), x.dtype)]
             entries.append(BookEntry(bias, "bias", place, rows))
         else:
@@ -212,11 +215,12 @@ def _convolution(layer: str, module: Any, book: Callable[[], Book]) -> Forward:
         entries: list[BookEntry] = []
         if weight.requires_grad:
             if functions.is_kernel_materialized(places, kernel.shape, module.groups):
-                kinds, shapes = ("weight",), [((page.units, *kernel.shape), x.dtype)]
-                entries.append(BookEntry(weight, "gradient", (0,)))
+                kinds, shapes = ("weight",), [((page.units, *functions.channels_last(kernel.shape)), x.dtype)]
+                entries.append(BookEntry(weight, "gradient", (0,), channels_last=True))
             else:
                 kinds = ("input", "output")
-                shapes = [(tuple(x.shape), x.dtype), ((x.shape[0], kernel.shape[0], *size), x.dtype)]
+                inputs, outputs = (*x.shape[2:], x.shape[1]), (*size, kernel.shape[0])
+                shapes = [((x.shape[0], *inputs), x.dtype), ((x.shape[0], *outputs), x.dtype)]
                 entries.append(BookEntry(weight, "kernel", (0, 1), geometry=geometry, rows_per_unit=page.rows_per_unit))
         if bias is not None and bias.requires_grad:
             entries.append(BookEntry(bias, "gradient", (len(kinds),)))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from tacit.learn.torch.norms import has_triton
+from tacit.learn.torch.products import has_triton
 from tacit.sampling.seed import draw_system_seed
 
 IDEALIZATIONS = (

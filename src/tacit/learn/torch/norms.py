@@ -20,7 +20,7 @@ import math
 import torch
 from torch import Tensor
 
-from tacit.learn.torch.products import batched_product
+from tacit.learn.torch.products import batched_product, has_triton
 
 COLUMNS = 3
 """What a layer reports of each example: |G|^2, a bound of its rounding error, and the squared error of scaling."""
@@ -125,16 +125,6 @@ def use_kernel(scaled: Tensor, other: Tensor) -> bool:
     """Return whether the fused kernel computes both Gram matrices: on a GPU, for 16-bit numbers of common widths."""
     widths = max(scaled.shape[-1], other.shape[-1]) <= 8192
     return scaled.is_cuda and scaled.dtype in (torch.bfloat16, torch.float16) and widths and has_triton()
-
-
-@torch.compiler.assume_constant_result
-def has_triton() -> bool:
-    """Return whether Triton is installed."""
-    try:
-        import triton  # noqa: F401 - only whether it is there
-    except ImportError:
-        return False
-    return True
 
 
 def row_columns(indices: Tensor, e: Tensor) -> Tensor:

@@ -403,15 +403,13 @@ class Private:
             from tacit.learn.torch.exact import integer_sums
 
             return integer_sums(calls, written, counted, self.parameters, self._stability, self.clip)
-        scale, norms, finite = self._find_scales(probe, written, counted)
-        sums = self._sum_scaled(written, scale, clean=not bool(finite))
+        scale, norms = self._find_scales(probe, written, counted)
+        sums = self._sum_scaled(written, scale, clean=not math.isfinite(float(norms.sum())))
         self._count_below(norms, counted)
         return {id(p): each for p, each in zip(booked_parameters(calls), sums, strict=True)}
 
-    def _find_scales(
-        self, probe: Tensor | None, written: list[Tensor], counted: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """The factor of each unit over the expected size of a batch, norms, and whether all of these are finite."""
+    def _find_scales(self, probe: Tensor | None, written: list[Tensor], counted: Tensor) -> tuple[Tensor, Tensor]:
+        """The factor of each unit over the expected size of a batch, and its norm."""
         calls = self._book.calls
         indices = [call.indices for call in calls]
         run = self._compiled[0] if self._compiled else unit_scales
@@ -648,11 +646,11 @@ def unit_scales(
     clip: Tensor,
     stability: float | None,
     denominator: int,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the factors of the units over a constant, their norms, and whether all norms are finite."""
+) -> tuple[Tensor, Tensor]:
+    """Return the factors of the units over a constant, and their norms."""
     columns = total_columns(calls, read_parts(calls, written, indices), probe)
     scale, norms = factors(columns, mask, clip, stability)
-    return scale / denominator, norms, torch.isfinite(norms).all()
+    return scale / denominator, norms
 
 
 def scaled_sums(

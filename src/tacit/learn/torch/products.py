@@ -14,10 +14,21 @@ from torch import Tensor
 _VERSION = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
 _HAS_WIDE_RESULTS = _VERSION >= (2, 8)
 _SHORT = (torch.bfloat16, torch.float16)
+_LEAST = 512  # rows and columns from which one kernel that scales and sums is faster than a compiler's several
 
 
 def _has_wide(x: Tensor) -> bool:
     return x.is_cuda and _HAS_WIDE_RESULTS
+
+
+@torch.compiler.assume_constant_result
+def has_triton() -> bool:
+    """Return whether Triton is installed."""
+    try:
+        import triton  # noqa: F401 - only whether it is there
+    except ImportError:
+        return False
+    return True
 
 
 def batched_product(x: Tensor, y: Tensor) -> Tensor:
@@ -34,6 +45,17 @@ def transposed_product(x: Tensor, y: Tensor) -> Tensor:
         return x.float().t() @ y.float()
     found: Tensor = _multiply_transposed(x, y)
     return found
+
+
+def scaled_rows(x: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
+    """Return scale_n x_n of a matrix in its precision, and their sum in 32 bits."""
+    if x.is_cuda and min(x.shape) >= _LEAST and has_triton():
+        from tacit.learn.torch.sums_kernel import scale_rows
+
+        scaled, parts = scale_rows(x, scale)
+        return scaled, parts.sum(0)
+    wide = x.float() * scale[:, None]
+    return wide.to(x.dtype), wide.sum(0)
 
 
 @torch.library.custom_op("tacit::batched_product", mutates_args=())

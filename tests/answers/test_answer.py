@@ -158,7 +158,7 @@ def test_html_escapes_keys_and_names(analyst_of):
 
 
 def test_an_answer_without_rows(analyst_of):
-    answer = analyst_of(GROUPS).ask("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward LIMIT 0", epsilon=1)
+    answer = analyst_of(GROUPS).ask("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward OFFSET 99", epsilon=1)
     assert len(answer) == 0 and list(answer) == [] and answer["n"] == [] and answer.interval("n") == []
     assert answer.to_arrow().num_rows == 0
     assert json.loads(answer.to_json())["rows"] == []

@@ -290,7 +290,7 @@ def test_the_overall_cap_binds_all(write):
 REFUSED = [
     ("SELECT age FROM visits", ErrorCode.RAW_COLUMN),
     ("SELECT COUNT(*) FROM people", ErrorCode.UNKNOWN_TABLE),
-    ("SELECT COUNT(patient) FROM visits", ErrorCode.UNKNOWN_COLUMN),
+    ("SELECT SUM(patient) FROM visits", ErrorCode.UNKNOWN_COLUMN),
     ("SELECT COUNT(* FROM visits", ErrorCode.SYNTAX),
     ("DROP TABLE visits", ErrorCode.STATEMENT),
 ]

@@ -137,17 +137,19 @@ def test_a_price_of_whole_grains_is_the_question_that_it_was():
     for epsilon in (0.5, 0.1, 1, Fraction(1, 8), 0.123456789012, 1e-6):
         old = plan_for(asked, plain, epsilon, rounded=False)
         assert plan_for(asked, plain, epsilon) == old
-        assert make_plans(Question(text, epsilon), plain) == (old, None)
-    old, new = plan_for(asked, plain, 1 / 3, rounded=False), plan_for(asked, plain, 1 / 3)
-    assert old.key != new.key
-    assert make_plans(Question(text, 1 / 3), plain) == (new, old)
+        written = plan_for(asked, plain, epsilon, canonical=False)
+        assert make_plans(Question(text, epsilon), plain) == (old, (written,))
+    earlier = [plan_for(asked, plain, 1 / 3, rounded=rounded, canonical=False) for rounded in (True, False)]
+    new = plan_for(asked, plain, 1 / 3)
+    assert len({new.key, *(plan.key for plan in earlier)}) == 3
+    assert make_plans(Question(text, 1 / 3), plain) == (new, tuple(earlier))
 
 
 def asked_before(curator: Curator, who: str, request: str = "") -> bytes:
     """A question at a third, as an earlier version charged and answered it."""
     from tacit.answers.stored import pack
 
-    plan = plan_for(parse(COUNT.format(1)), curator.policy, 1 / 3, rounded=False)
+    plan = plan_for(parse(COUNT.format(1)), curator.policy, 1 / 3, rounded=False, canonical=False)
     claim = curator.ledger.reserve(who, plan.loss, plan.key, delta=plan.delta, request=request)
     stored = curator.ledger.commit(claim, pack(plan.release(curator.engine.run(plan.exact), curator.bits))).stored
     assert stored is not None

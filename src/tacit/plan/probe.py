@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+from tacit.engines.evaluate import evaluate
 from tacit.errors import Refused
 from tacit.plan.flatten import aggregates
 from tacit.plan.plan import bind_question
 from tacit.plan.scope import Scope, expand_stars
-from tacit.plan.simplify import simplify_filter
 from tacit.policy.model import Policy
-from tacit.query.nodes import ColumnReference, Literal, Query
+from tacit.query.functions import COMPARISONS, Function
+from tacit.query.nodes import Call, ColumnReference, Literal, Query, Scalar
 from tacit.query.types import Type
 
 
@@ -43,7 +44,17 @@ def _is_never_true(query: Query) -> bool:
     """Whether WHERE is a condition on constants that is not true, and leaves no row to show."""
     if query.where is None or (aggregates(query) and not query.keys):
         return False
-    return simplify_filter(query.where) == Literal(False)
+    return _is_false(query.where)
+
+
+def _is_false(condition: Scalar) -> bool:
+    """Whether a condition, or one of a conjunction, is FALSE or a comparison of two constants that is not true."""
+    match condition:
+        case Call(Function.AND, parts):
+            return any(map(_is_false, parts))
+        case Call(function, (Literal(left), Literal(right))) if function in COMPARISONS and type(left) is type(right):
+            return isinstance(left, int | str) and evaluate(condition, {}) is not True
+    return condition == Literal(False)
 
 
 def _columns_of_rows(query: Query, policy: Policy) -> tuple[ProbedColumn, ...]:

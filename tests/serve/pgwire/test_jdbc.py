@@ -486,7 +486,7 @@ def test_groups_of_days_as_metabase_writes_them_are_answered(ada, unit, count):
 def test_what_counts_from_now_is_refused_with_what_to_write(ada, free):
     text = f"SELECT COUNT(*) FROM {VISITS} WHERE {VISITS}.\"visited\" >= CAST((NOW() + INTERVAL '-30 day') AS date)"
     state, error = refused(partial(ask, ada, text))
-    assert state == "42883" and error.getHint() == "write the date itself: DATE '2025-12-31'"
+    assert state == "42883" and error.getHint().startswith("write the date itself: DATE '2025-12-31'")
 
 
 @pytest.mark.parametrize(
@@ -494,13 +494,22 @@ def test_what_counts_from_now_is_refused_with_what_to_write(ada, free):
     [
         "SELECT x.* FROM public.visits x",  # the rows of a table in DBeaver
         "SELECT * FROM public.wards LIMIT 200",
-        f'SELECT TRUE AS "_" FROM {VISITS} WHERE 1 <> 1 LIMIT 0',  # may Metabase read it?
         f'SELECT {VISITS}."ward" AS "ward", {VISITS}."age" AS "age" FROM {VISITS} LIMIT 10000',  # its fingerprints
         f'SELECT SUBSTRING({VISITS}."ward", 1, 1234) AS "substring0" FROM {VISITS} LIMIT 10000',
-        f'SELECT {VISITS}."age" AS "age" FROM {VISITS} GROUP BY {VISITS}."age" ORDER BY {VISITS}."age" ASC LIMIT 1001',
     ],
 )
 def test_what_would_show_rows_is_refused_and_free(connect, free, text):
     for mode in ("extended", "simple"):
         state, error = refused(partial(ask, connect(preferQueryMode=mode), text))
-        assert state == "42803" and error.getHint()
+        assert state in {"42803", "0A000"} and error.getHint()
+
+
+def test_what_follows_from_the_policy_alone_is_answered(connect):
+    asked = f'SELECT TRUE AS "_" FROM {VISITS} WHERE 1 <> 1 LIMIT 0'  # may Metabase read it?
+    ages = (
+        f'SELECT {VISITS}."age" AS "age" FROM {VISITS} GROUP BY {VISITS}."age" ORDER BY {VISITS}."age" ASC LIMIT 1001'
+    )
+    for mode in ("extended", "simple"):
+        assert ask(connect(preferQueryMode=mode), asked) == []
+        found = ask(connect(preferQueryMode=mode), ages)
+        assert len(found) > 50 and found[0][0] is not None

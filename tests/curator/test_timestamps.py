@@ -156,7 +156,7 @@ def test_a_repeat_is_free_and_the_same(ada: Analyst) -> None:
         ("SELECT COUNT(*) FROM visits WHERE HOUR(d) = 5", "a date has no time of day"),
         ("SELECT COUNT(*) FROM visits WHERE DATE_TRUNC('hour', d) = d", "a date has no time of day"),
         ("SELECT MEDIAN(open) FROM visits", "ask the owner for lower and upper"),
-        ("SELECT COUNT(*) FROM visits WHERE CAST(t AS TEXT) = 'x'", "compare it as the timestamp it is"),
+        ("SELECT COUNT(*) FROM visits WHERE CAST(t AS TEXT) = 'x'", "write TO_CHAR"),
     ],
 )
 def test_what_is_no_question_about_a_timestamp_says_what_is(ada: Analyst, text: str, fix: str) -> None:

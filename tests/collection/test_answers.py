@@ -1,0 +1,54 @@
+"""How much of the collection is answered, and how many spellings of one meaning are one charge."""
+
+from __future__ import annotations
+
+import pytest
+from tests.collection import worlds
+from tests.collection.load import Query, pairs, queries
+
+from tacit.errors import Refused
+from tacit.plan.compound_plan import AnyPlan
+from tacit.plan.planner import make_plans
+from tacit.plan.question import Question
+from tacit.policy.load import load
+from tacit.policy.model import Policy
+
+ANSWERED = 240
+"""How many of those labeled answerable are answered at least. It only rises."""
+SAME = 69
+"""How many pairs of equal meaning are one charge at least. It only rises."""
+
+
+@pytest.fixture(scope="module")
+def policies() -> dict[str, Policy]:
+    return {path.stem: load(path) for path in worlds.FOLDER.glob("*.toml")}
+
+
+def planned(query_or_text: str, policy: Policy, epsilon: int = 1) -> AnyPlan:
+    return make_plans(Question(query_or_text.rstrip().rstrip(";"), epsilon=epsilon), policy).plan
+
+
+def is_answered(query: Query, policy: Policy) -> bool:
+    try:
+        planned(query.sql, policy)
+    except Refused:
+        return False
+    return True
+
+
+@pytest.mark.slow
+def test_so_much_is_answered(policies: dict[str, Policy]) -> None:
+    found = [query.id for query in queries() if query.answerable and is_answered(query, policies[query.world])]
+    assert len(found) >= ANSWERED
+
+
+@pytest.mark.slow
+def test_so_many_pairs_are_one_charge(policies: dict[str, Policy]) -> None:
+    same = 0
+    for pair in pairs():
+        try:
+            keys = {planned(text, policies[pair.world]).key for text in (pair.first, pair.second)}
+        except Refused:
+            continue
+        same += pair.same and len(keys) == 1
+    assert same >= SAME

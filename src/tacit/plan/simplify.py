@@ -15,6 +15,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable
 from fractions import Fraction
+from typing import Any
 
 from tacit.canonical import canonical_text
 from tacit.engines.evaluate import evaluate, truncate_date
@@ -279,8 +280,8 @@ def _narrower(parts: list[Scalar]) -> list[Scalar]:
                 known = ends.get((operand, function))
                 old = known.arguments[1] if isinstance(known, Call) else None
                 if isinstance(old, Literal):
-                    pair = [old.value, value]
-                    value = max(pair) if function == Function.GREATER_EQUAL else min(pair)  # type: ignore[type-var]
+                    pair: Any = [old.value, value]  # of one type: both are compared with the same operand
+                    value = max(pair) if function == Function.GREATER_EQUAL else min(pair)
                 ends[operand, function] = Call(function, (operand, Literal(value)))
             case _:
                 rest.append(part)

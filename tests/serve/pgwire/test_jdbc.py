@@ -486,14 +486,14 @@ def test_groups_of_days_as_metabase_writes_them_are_answered(ada, unit, count):
 def test_what_counts_from_now_is_refused_with_what_to_write(ada, free):
     text = f"SELECT COUNT(*) FROM {VISITS} WHERE {VISITS}.\"visited\" >= CAST((NOW() + INTERVAL '-30 day') AS date)"
     state, error = refused(partial(ask, ada, text))
-    assert state == "42883" and error.getHint().startswith("write the date itself: DATE '2025-12-31'")
+    hint = "write the date itself: DATE '2025-12-31'; the owner may declare what is today in the policy"
+    assert state == "42883" and error.getHint() == hint
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "SELECT x.* FROM public.visits x",  # the rows of a table in DBeaver
-        "SELECT * FROM public.wards LIMIT 200",
         f'SELECT {VISITS}."ward" AS "ward", {VISITS}."age" AS "age" FROM {VISITS} LIMIT 10000',  # its fingerprints
         f'SELECT SUBSTRING({VISITS}."ward", 1, 1234) AS "substring0" FROM {VISITS} LIMIT 10000',
     ],
@@ -501,7 +501,13 @@ def test_what_counts_from_now_is_refused_with_what_to_write(ada, free):
 def test_what_would_show_rows_is_refused_and_free(connect, free, text):
     for mode in ("extended", "simple"):
         state, error = refused(partial(ask, connect(preferQueryMode=mode), text))
-        assert state in {"42803", "0A000"} and error.getHint()
+        assert state == "42803" and error.getHint()
+
+
+def test_the_rows_of_a_public_table_alone_are_refused_and_free(connect, free):
+    for mode in ("extended", "simple"):
+        state, error = refused(partial(ask, connect(preferQueryMode=mode), "SELECT * FROM public.wards LIMIT 200"))
+        assert state == "0A000" and error.getHint()
 
 
 def test_what_follows_from_the_policy_alone_is_answered(connect):

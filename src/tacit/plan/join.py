@@ -197,8 +197,9 @@ def _hide_using_columns(right: Relation, using: tuple[str, ...]) -> tuple[Field,
 
 
 def _maybe_null(found: Field) -> Field:
-    """A field of the outer side: NULL where nothing matches; its unit is not the row's."""
-    return replace(found, bound=replace(found.bound, nullable=True), is_unit=False)
+    """A field of the outer side: NULL where nothing matches. Its unit is the row's, or NULL."""
+    matched = found.is_matched_unit or (found.is_unit and found.bound.type is None)
+    return replace(found, bound=replace(found.bound, nullable=True), is_unit=False, is_matched_unit=matched)
 
 
 def _not_unique(public: Relation, on: list[Field | None], node: Join, fix: str | None = None) -> Refused:

@@ -24,6 +24,7 @@ from itertools import count
 
 from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar
+from tacit.plan.caps import cap_of
 from tacit.plan.fold import aggregate_per_unit
 from tacit.plan.join import join_relations
 from tacit.plan.notes import about_constants
@@ -276,10 +277,12 @@ def _expand_stars(outputs: tuple[SelectItem, ...], relation: Relation) -> Iterat
 
 def _pass_field(name: str, column: str, bound: TypedScalar, plain: Field | None) -> Field:
     """A column of a subquery. What was known of its name is void unless it is passed on as it is."""
-    here = replace(bound, scalar=ColumnReference(column))
+    here = replace(bound, scalar=ColumnReference(column), capped=None, is_per_unit=False)
+    cap = cap_of(bound)
     if plain is None:
-        return Field(name, "", here)
-    return Field(name, "", here, plain.values, plain.other, plain.is_unit)
+        return Field(name, "", here, cap=cap, is_matched_unit=bound.is_per_unit)
+    matched = plain.is_matched_unit
+    return Field(name, "", here, plain.values, plain.other, plain.is_unit, cap=cap, is_matched_unit=matched)
 
 
 def _alike(one: Field, name: str, same: list[Field], at: SourceLocation | None) -> Field:
@@ -306,4 +309,5 @@ def _alike(one: Field, name: str, same: list[Field], at: SourceLocation | None) 
         ),
         values if all(f.values is not None for f in same) else None,
         is_unit=all(f.is_unit for f in same),
+        is_matched_unit=one.bound.type is None and any(f.is_unit or f.is_matched_unit for f in same),
     )

@@ -18,7 +18,9 @@ class TypedScalar:
     `type` is None for a bare NULL. A bound that is None is infinite. `step` is a grid that every value lies on, up to
     rounding, or None; zero where the only value is zero. `nullable` is False only where no row can give NULL. `unit`
     is year, quarter, month or week where a DATE is always the first day of one. `texts` is how many texts a TEXT is put
-    together from, and `weight` how many operations the value takes.
+    together from, and `weight` how many operations the value takes. `capped` is the same clamped to what the policy's
+    caps leave of one unit, where it has no bounds without them (`plan/caps.py`). `is_per_unit` says that the rows of a
+    unit have the same value, or NULL.
     """
 
     scalar: Scalar
@@ -30,6 +32,8 @@ class TypedScalar:
     unit: str | None = None
     texts: int = 1
     weight: int = 1
+    capped: TypedScalar | None = None
+    is_per_unit: bool = False
 
     @property
     def is_bounded(self) -> bool:

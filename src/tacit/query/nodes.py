@@ -104,12 +104,16 @@ class ScalarSubquery:
 
 @dataclass(frozen=True)
 class Clamp:
-    """The operand, NaN read as NULL and, where there are bounds, moved to the nearest one."""
+    """The operand, NaN read as NULL and, where there are bounds, moved to the nearest one.
+
+    `note` is what an answer says of it, where the bounds are nobody's declared ones.
+    """
 
     operand: Scalar
     lower: Fraction | None
     upper: Fraction | None
     whole: bool
+    note: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ class Cap:
     def add_to(self, bound: TypedScalar) -> TypedScalar:
         """The same scalar, with its clamped form where it has no bounds of its own."""
         whole = bound.type is Type.INT
-        if bound.is_bounded or (whole and not (LEAST_INT < self.lower and self.upper < MOST_INT)):
+        if bound.is_bounded or (whole and not (self.lower > LEAST_INT and self.upper < MOST_INT)):
             return bound
         clamped = Clamp(bound.scalar, self.lower, self.upper, whole, self.note)
         return replace(
@@ -45,6 +45,13 @@ def cap_of(bound: TypedScalar) -> Cap | None:
         return None
     notes = dict.fromkeys(node.note for node in walk(capped.scalar) if isinstance(node, Clamp) and node.note)
     return Cap(capped.lower, capped.upper, " ".join(notes))
+
+
+def pass_cap(bound: TypedScalar, column: Scalar) -> TypedScalar:
+    """What is known of a column that holds values of a scalar, or NULL."""
+    here = replace(bound, scalar=column, nullable=True, weight=1, capped=None, is_per_unit=False)
+    cap = cap_of(bound)
+    return here if cap is None else cap.add_to(here)
 
 
 def bind_within_caps(scalar: Scalar, leaf: Leaf) -> TypedScalar:
@@ -62,7 +69,10 @@ def bind_within_caps(scalar: Scalar, leaf: Leaf) -> TypedScalar:
             raise refusal from None
     if not seen or bound.is_bounded or bound.type not in NUMERIC_TYPES:
         return replace(bound, capped=None) if bound.capped is not None else bound
-    capped = replace(bind(scalar, _clamping(leaf), rows=True), capped=None)
+    try:
+        capped = replace(bind(scalar, _clamping(leaf), rows=True), capped=None)
+    except Refused:
+        return replace(bound, capped=None)
     return replace(bound, capped=capped if capped.is_bounded else None)
 
 

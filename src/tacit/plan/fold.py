@@ -15,7 +15,7 @@ from fractions import Fraction
 from tacit.aggregates.argument import quantize_argument, quote_aggregate
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar
-from tacit.plan.caps import Cap, bind_within_caps, cap_of
+from tacit.plan.caps import Cap, bind_within_caps, cap_of, pass_cap
 from tacit.plan.join import columns_of
 from tacit.plan.relation import Field, Relation, condition, refuse_unit
 from tacit.privacy.sensitivity import ContributionBounds
@@ -66,9 +66,9 @@ def aggregate_per_unit(query: Query, relation: Relation, names: Iterator[str]) -
         known = (
             fold.key_fields.get(relation.resolve(output.scalar)) if isinstance(output.scalar, ColumnReference) else None
         )
-        fresh, cap = replace(bound, scalar=ColumnReference(here), capped=None), cap_of(bound)
+        fresh, cap = replace(bound, scalar=ColumnReference(here), capped=None, is_per_unit=False), cap_of(bound)
         fields.append(
-            Field(name, "", fresh, cap=cap)
+            Field(name, "", fresh, cap=cap, is_matched_unit=bound.is_per_unit)
             if known is None
             else replace(known, name=name, source="", bound=fresh, cap=cap)
         )
@@ -114,11 +114,8 @@ class _Fold:
 
     def output(self, scalar: Scalar) -> TypedScalar:
         """A scalar of the select list. A unit that is no listed column may be passed on, and not computed with."""
-        if isinstance(scalar, ColumnReference):
-            known = self.key_bounds.get(self.relation.resolve(scalar))
-            if known is not None:
-                return known
-        return self.bind(scalar)
+        known = None if _has_aggregate(scalar) else self.key_bounds.get(self.relation.resolve(scalar))
+        return self.bind(scalar) if known is None else known
 
     def bind(self, scalar: Scalar) -> TypedScalar:
         return bind_within_caps(scalar, self.leaf)
@@ -128,8 +125,8 @@ class _Fold:
             return self.aggregate(node)
         if isinstance(node, ColumnReference) or not _has_aggregate(node):
             known = self.key_bounds.get(self.relation.resolve(node))
-            if known is not None and known.type is None and isinstance(node, ColumnReference):
-                raise refuse_unit(node)
+            if known is not None and known.type is None:
+                self._refuse_units(node)
             if known is not None:
                 return known
         if isinstance(node, ColumnReference):
@@ -138,6 +135,11 @@ class _Fold:
             instead = f"MAX({node.name})" if ordered else f"COUNT(DISTINCT {node.name})"
             raise Refused(ErrorCode.RAW_COLUMN, what, at=node.at, fix=f"add it to GROUP BY, or write {instead}")
         return None
+
+    def _refuse_units(self, scalar: Scalar) -> None:
+        for node in walk(scalar):
+            if isinstance(node, ColumnReference) and self.relation.field_of(node).holds_unlisted_unit:
+                raise refuse_unit(node)
 
     def aggregate(self, node: Aggregate) -> TypedScalar:
         if node.function not in INNER or (node.distinct and node.function != "count"):
@@ -158,9 +160,7 @@ class _Fold:
             if argument.type in {Type.TEXT, Type.BOOL, None}:
                 what = f"{quote_aggregate(node)} needs a number or a date"
                 raise Refused(ErrorCode.TYPE, what, at=node.at, fix="use COUNT(DISTINCT x)")
-            return replace(
-                argument, scalar=ColumnReference(self.measure(node.function, argument.scalar)), nullable=True
-            )
+            return pass_cap(argument, ColumnReference(self.measure(node.function, argument.scalar)))
         grid = quantize_argument(node, argument)
         total = ColumnReference(self.measure("sum", grid.scalar))
         if node.function == "sum":

@@ -21,6 +21,7 @@ from tacit.query.nodes import (
     RowUnion,
     Scalar,
     Scan,
+    UnitWindow,
     find_location,
     walk,
 )
@@ -90,6 +91,9 @@ def columns_of(rows: RelationalNode) -> Iterator[str]:
         case PerUnitAggregation(_, keys, measures):
             yield from (name for name, _ in keys)
             yield from (name for name, _ in measures)
+        case UnitWindow(source, columns=made):
+            yield from columns_of(source)
+            yield from (name for name, _ in made)
         case RowUnion(parts):
             yield from columns_of(parts[0])
 

@@ -29,6 +29,7 @@ from tacit.query.nodes import (
     RelationalNode,
     RowUnion,
     Scalar,
+    UnitWindow,
     walk,
     walk_clauses,
 )
@@ -90,6 +91,8 @@ def _scalars_of(rows: RelationalNode) -> Iterator[Scalar]:
             yield from _scalars_of(source)
             yield from (value for _, value in keys)
             yield from (measure.argument for _, measure in measures if measure.argument is not None)
+        case UnitWindow(source):
+            yield from _scalars_of(source)
         case RowUnion(parts):
             for part in parts:
                 yield from _scalars_of(part)

@@ -52,6 +52,11 @@ class Field:
         """Whether this is a unit that is no listed column: it may be counted, joined on and grouped by, and no more."""
         return self.is_unit and self.bound.type is None
 
+    @property
+    def holds_unlisted_unit(self) -> bool:
+        """Whether its values are units that no listed column has, or NULL."""
+        return self.bound.type is None and (self.is_unit or self.is_matched_unit)
+
 
 @dataclass(frozen=True)
 class Relation:
@@ -120,7 +125,7 @@ class Relation:
             found = self.field_of(node)
             if id(node) in results or (found.is_matched_unit and id(node) in told):
                 return found.bound
-            if found.is_matched_unit and found.bound.type is None:
+            if found.holds_unlisted_unit:
                 raise refuse_unit(node)
             return self.leaf(node)
 
@@ -132,8 +137,8 @@ class Relation:
         for result in _results(scalar):
             if isinstance(result, ColumnReference):
                 field = self.field_of(result)
-                # One that is listed is a number or a text like others.
-                if field.bound.type is None and (field.is_matched_unit or (field.is_unit and result is not scalar)):
+                # One that is listed is a number or a text like others; the row's own stands under COUNT(DISTINCT).
+                if field.holds_unlisted_unit and (field.is_matched_unit or result is not scalar):
                     found.append(result)
                     continue
             if not (isinstance(result, Literal) and result.value is None):

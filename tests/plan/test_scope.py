@@ -93,7 +93,8 @@ OF_PATIENTS += [
     "COUNT(DISTINCT ward) AS d FROM visits GROUP BY patient) AS t",
     "SELECT SUM(a.n * b.n) FROM (SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient) AS a "
     "JOIN (SELECT patient, COUNT(*) AS n FROM labs GROUP BY patient) AS b USING (patient)",
-    "SELECT w, SUM(n) FROM (SELECT patient, ward AS w, COUNT(age) AS n FROM visits GROUP BY patient, ward) AS t GROUP BY w",
+    "SELECT w, SUM(n) FROM (SELECT patient, ward AS w, COUNT(age) AS n FROM visits GROUP BY patient, ward) AS t "
+    "GROUP BY w",
     f"SELECT ward, COUNT(*), SUM(age) FROM (SELECT ward, age, ROW_NUMBER() OVER ({LAST_FIRST}) AS n FROM visits) AS t "
     "WHERE n = 1 GROUP BY ward",
     f"SELECT ward, COUNT(*), SUM(age) FROM (SELECT ward, age FROM visits QUALIFY ROW_NUMBER() OVER ({LAST_FIRST}) < 3) "

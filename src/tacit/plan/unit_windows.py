@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from tacit.aggregates.argument import quantize_argument, quote_aggregate
+from tacit.aggregates.argument import quantize_argument, quote_aggregate, quote_argument
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar
 from tacit.plan.caps import Cap, cap_of, pass_cap
@@ -155,11 +155,17 @@ class _Windows:
         return rebuild(qualify, change)
 
     def _require_unit(self, window: Window) -> None:
-        """Refuse a window that holds rows of several units."""
+        """Refuse a window that holds rows of several units, or another window."""
         relation = self.relation
+        inside = next((node for node in walk(window) if isinstance(node, Window) and node is not window), None)
+        if inside is not None:
+            what, fix = "a window inside another is not answered", "compute the inner one in a subquery"
+            raise Refused(ErrorCode.UNSUPPORTED, what, at=inside.at, fix=fix)
         if relation.unit is None:
-            whose = "public rows" if relation.people is None else "rows that are each a unit of their own"
-            what = f"a window over {whose} is not answered"
+            if relation.people is None:
+                what, fix = "a window over public rows is not answered", "leave it out, or have it stored as a column"
+                raise Refused(ErrorCode.UNSUPPORTED, what, at=window.at, fix=fix)
+            what = "a window over rows that are each a unit of their own is not answered"
             fix = "aggregate with GROUP BY, and use the window on what comes out"
             raise Refused(ErrorCode.UNSUPPORTED, what, at=window.at, fix=fix)
         if any(relation.is_unit(each) for each in window.partition):
@@ -167,9 +173,9 @@ class _Windows:
         unit = next((f.name if not f.hidden else f"{f.source}.{f.name}" for f in relation.fields if f.is_unit), None)
         unit = relation.called if unit is not None and unit.startswith("\0") else unit  # of a query that groups
         what = "a window over rows of several units is not answered"
-        more = "aggregate with GROUP BY, and use the window on what comes out"
-        listed = "".join(f", {at.words}" for each in window.partition if (at := find_location(each)) is not None)
-        fix = more if unit is None else f"write PARTITION BY {unit}{listed}; or {more}"
+        fix = "aggregate with GROUP BY, and use the window on what comes out"
+        if unit is not None:
+            fix = f"keep to one unit's rows: {_add_partition(window, unit)}"
         raise Refused(ErrorCode.UNSUPPORTED, what, at=window.at, fix=fix)
 
     def _column(self, scalar: Scalar) -> str:
@@ -195,10 +201,6 @@ class _Windows:
                 self.fields[found] = replace(found, bound=here, unique=False, raw="")
 
     def _bind(self, scalar: Scalar) -> TypedScalar:
-        for node in walk(scalar):
-            if isinstance(node, Window):
-                what, fix = "a window inside another is not answered", "compute the inner one in a subquery"
-                raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix=fix)
         scalar = self.relation.bare(scalar)
         plain = self.relation.field_of(scalar) if isinstance(scalar, ColumnReference) else None
         return plain.bound if plain is not None and plain.is_unit else self.relation.bind(scalar)
@@ -223,7 +225,8 @@ class _Windows:
             return self.unit  # as it lies: clamped, two units could be one
         bound = self._bind(scalar)
         if bound.type is Type.FLOAT:
-            fix = "partition by FLOOR(x), or by an int, text or date column"
+            at = find_location(scalar)
+            fix = f"partition by FLOOR({'x' if at is None else at.words}), or by an int, text or date column"
             raise Refused(ErrorCode.TYPE, "cannot partition by a float", at=find_location(scalar), fix=fix)
         return self._column(bound.scalar)
 
@@ -251,7 +254,7 @@ class _Windows:
             raise Refused(ErrorCode.UNSUPPORTED, what, at=window.at, fix="use ROW_NUMBER, RANK or NTILE")
         if function in _NEED_ORDER and not window.order:
             what = f"{function.upper()} without ORDER BY is not answered"
-            raise Refused(ErrorCode.UNSUPPORTED, what, at=window.at, fix="say by what: ORDER BY x")
+            raise Refused(ErrorCode.UNSUPPORTED, what, at=window.at, fix="add ORDER BY; ROW_NUMBER() needs none")
         if function in _NUMBERS:
             column = self._statistic(node, WindowStatistic(function))
             said = "" if window.at is None else window.at.words.split("(")[0].upper()
@@ -300,7 +303,10 @@ class _Windows:
         value = scalar.value if isinstance(scalar, Literal) else None
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value < _MOST_ROWS:
             what = f"{window.function.upper()} takes a constant whole number from {least} to a million"
-            raise Refused(ErrorCode.TYPE, what, at=window.at, fix=f"write {max(least, 1)} there")
+            at = find_location(window.arguments[0])
+            first = "" if at is None or window.function == "ntile" else f"{at.words}, "
+            fix = f"write {window.function.upper()}({first}{4 if window.function == 'ntile' else 1})"
+            raise Refused(ErrorCode.TYPE, what, at=window.at, fix=fix)
         return value
 
     def _frame(self, window: Window) -> tuple[int | None, int | None, bool]:
@@ -314,10 +320,12 @@ class _Windows:
         first, _, last = ends.partition(" AND ")
         if kind == "GROUPS" or first == "UNBOUNDED FOLLOWING" or last == "UNBOUNDED PRECEDING":
             what = "such a frame of a window over rows is not answered"
-            raise Refused(ErrorCode.UNSUPPORTED, what, at=window.at, fix="ROWS BETWEEN 6 PRECEDING AND CURRENT ROW")
+            raise Refused(
+                ErrorCode.UNSUPPORTED, what, at=window.at, fix="write ROWS BETWEEN 6 PRECEDING AND CURRENT ROW"
+            )
         start, end = _offset(first), _offset(last)
         if start is not None and end is not None and start > end:
-            what, fix = "a window's frame ends before it starts", "ROWS BETWEEN 6 PRECEDING AND CURRENT ROW"
+            what, fix = "a window's frame ends before it starts", "write ROWS BETWEEN 6 PRECEDING AND CURRENT ROW"
             raise Refused(ErrorCode.UNSUPPORTED, what, at=window.at, fix=fix)
         if kind == "RANGE" and not window.order:
             return None, None, False  # all rows are peers
@@ -328,7 +336,10 @@ class _Windows:
         name, relation = quote_aggregate(aggregate), self.relation
         if aggregate.function not in _AGGREGATES or aggregate.distinct:
             what = f"{name} over a window of rows is not answered"
-            raise Refused(ErrorCode.UNSUPPORTED, what, at=window.at, fix="use COUNT, SUM, AVG, MIN or MAX")
+            fix = "use COUNT, SUM, AVG, MIN or MAX"
+            if aggregate.function == "count":
+                fix = f"group by {relation.called} in a subquery, and join what {name} is there on it"
+            raise Refused(ErrorCode.UNSUPPORTED, what, at=window.at, fix=fix)
         start, end, peers = self._frame(window)
         size = None if peers or start is None or end is None else end - start + 1
         rows = relation.each.most if size is None else size
@@ -347,7 +358,8 @@ class _Windows:
         assert argument is not None
         if aggregate.function in {"min", "max"}:
             if argument.type in {Type.TEXT, Type.BOOL, None}:
-                raise Refused(ErrorCode.TYPE, f"{name} needs a number or a date", at=aggregate.at, fix="use COUNT(x)")
+                fix = f"COUNT({quote_argument(aggregate)}) counts values of any type"
+                raise Refused(ErrorCode.TYPE, f"{name} needs a number or a date", at=aggregate.at, fix=fix)
             return pass_cap(argument, over(aggregate.function, argument.scalar))
         grid = quantize_argument(aggregate, argument)
         total = over("sum", grid.scalar)
@@ -368,6 +380,17 @@ class _Windows:
             least, most_ = LEAST_INT if least is None else least, MOST_INT if most_ is None else most_
         added = TypedScalar(scalar, Type.INT if whole else Type.FLOAT, least, most_, grid.step)
         return Cap(low, high, note).add_to(added)
+
+
+def _add_partition(window: Window, unit: str) -> str:
+    """A window in the analyst's own words, with the unit in its partition."""
+    words = "" if window.at is None else " ".join(window.at.words.split())
+    before, over, rest = words.rpartition("OVER (")
+    if not over or not rest.endswith(")"):
+        return f"PARTITION BY {unit}"
+    if rest.upper().startswith("PARTITION BY "):
+        return f"{before}OVER (PARTITION BY {unit}, {rest[len('PARTITION BY ') :]}"
+    return f"{before}OVER (PARTITION BY {unit}{' ' if rest != ')' else ''}{rest}"
 
 
 def _offset(end: str) -> int | None:

@@ -40,7 +40,7 @@ def push_row_numbers(query: Query) -> Query:
     **That changes no answer.** A row that WHERE keeps comes from a row of the subquery that meets the condition, also
     across a LEFT JOIN: one that found no such row has NULL for its number, which WHERE leaves out.
     """
-    conditions = [part for part in _conjuncts(query.where) if _compared(part) is not None]
+    conditions = [part for part in _conjuncts(query.where) if _read_comparison(part) is not None]
     return replace(query, source=_push(query.source, conditions)) if conditions else query
 
 
@@ -58,7 +58,7 @@ def _push(source: FromItem, conditions: list[Scalar]) -> FromItem:
             }
             kept = [] if query.qualify is None else [query.qualify]
             for condition in conditions:
-                found = _compared(condition)
+                found = _read_comparison(condition)
                 if found is None or (found[0].table or alias).lower() != alias.lower():
                     continue
                 window = numbers.get(found[0].name.lower())
@@ -97,14 +97,14 @@ def _conjuncts(where: Scalar | None) -> Iterator[Scalar]:
 
 def _limit(part: Scalar, relation: Relation) -> int | None:
     """The k of a condition that keeps row numbers of a unit up to k; None for any other."""
-    found = _compared(part)
+    found = _read_comparison(part)
     if found is None or not _numbers_unit(found[0].name, relation):
         return None
     _, function, value = found
     return 1 if function is Function.EQUAL else value + _AT_MOST[function]
 
 
-def _compared(part: Scalar) -> tuple[ColumnReference, Function, int] | None:
+def _read_comparison(part: Scalar) -> tuple[ColumnReference, Function, int] | None:
     """The column, the comparison and the number, where a condition says that a column is at most a number."""
     if not isinstance(part, Call) or len(part.arguments) != 2:
         return None

@@ -125,6 +125,8 @@ SELECT channel, COUNT(*), AVG(total) FROM (SELECT channel, total FROM orders QUA
 SELECT COUNT(*), SUM(total) FROM (SELECT *, {NUMBERED} AS rn FROM orders QUALIFY rn <= 3)
 SELECT COUNT(*), SUM(total) FROM (SELECT t.*, {NUMBERED} AS rn FROM orders AS t WHERE channel = 'web') AS u WHERE 3 > u.rn
 SELECT AVG(rn) FROM (SELECT {NUMBERED} AS rn FROM orders)
+SELECT AVG(total), COUNT(*) FROM (SELECT DISTINCT ON (customer) customer, total, day AS d FROM orders ORDER BY customer, d DESC, id)
+SELECT channel, AVG(total) FROM (SELECT DISTINCT ON (customer, channel) channel, total FROM orders WHERE items > 1 ORDER BY total DESC, id) GROUP BY channel
 SELECT country, COUNT(*) FROM (SELECT customer, {NUMBERED} AS rn FROM orders) AS o JOIN customers USING (customer) WHERE o.rn = 1 GROUP BY country
 SELECT channel, following, COUNT(*) FROM (SELECT channel, LEAD(channel) OVER (PARTITION BY customer ORDER BY day, id) AS following FROM orders) WHERE following IS NOT NULL GROUP BY channel, following
 SELECT AVG(gap) FROM (SELECT day - LAG(day) OVER (PARTITION BY customer ORDER BY day, id) AS gap FROM orders) WHERE gap IS NOT NULL

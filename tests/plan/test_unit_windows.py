@@ -187,6 +187,14 @@ def test_a_value_of_another_row_has_its_declared_keys():
     assert planned(text.format(f"LEAD(g, 1, 'none') {over}")).exact.keys[0].values is None
 
 
+def test_a_long_frame_is_refused():
+    with pytest.raises(Refused) as caught:
+        planned(
+            "SELECT SUM(n) FROM (SELECT SUM(x) OVER (PARTITION BY patient ROWS 1001 PRECEDING) AS n FROM visits) AS t"
+        )
+    assert caught.value.code is ErrorCode.TOO_LARGE
+
+
 def test_many_windows_are_refused():
     windows = ", ".join(f"LAG(x, {n}) OVER (PARTITION BY patient ORDER BY day) AS a{n}" for n in range(51))
     with pytest.raises(Refused) as caught:

@@ -54,7 +54,7 @@ def about_rows(exact: Aggregation, unit: str) -> tuple[str, ...]:
     bars = "Error bars are about the noise; what the bounds cut off is not in them."
     if not exact.measures and all(key.values is not None for key in exact.keys):
         return ("All declared keys are listed, whether or not a row has them: no data was read.",)
-    capped = collect_clamp_notes(exact)
+    capped = _collect_clamp_notes(exact)
     if exact.unit is None:
         return (*capped, bars)
     rows = f"{exact.keep.rows} row{'s' if exact.keep.rows != 1 else ''}"
@@ -65,7 +65,7 @@ def about_rows(exact: Aggregation, unit: str) -> tuple[str, ...]:
     return (*capped, f"After WHERE, each {unit} counts {kept_of}.", bars)
 
 
-def collect_clamp_notes(exact: Aggregation) -> tuple[str, ...]:
+def _collect_clamp_notes(exact: Aggregation) -> tuple[str, ...]:
     """What is said of values that are clamped to the policy's caps, once each."""
     scalars = [measure.argument for measure in exact.measures if measure.argument is not None]
     scalars += [key.scalar for key in exact.keys]

@@ -117,7 +117,8 @@ class Relation:
         has matched may also be asked whether it is NULL. Anything else would compute with a column of no type.
         """
         results = {id(node) for node in self._unit_results(scalar)}
-        told = {id(node.arguments[0]) for node in walk(scalar) if isinstance(node, Call) and is_null_test(node)}
+        calls = (node for node in walk(scalar) if isinstance(node, Call))
+        told = {id(call.arguments[0]) for call in calls if call.function == Function.IS_NULL}
 
         def leaf(node: Scalar) -> TypedScalar | None:
             if not isinstance(node, ColumnReference):
@@ -178,11 +179,6 @@ def _results(scalar: Scalar) -> Iterator[Scalar]:
             yield from _results(result)
     else:
         yield scalar
-
-
-def is_null_test(node: Call) -> bool:
-    """Whether a call is x IS NULL."""
-    return node.function == Function.IS_NULL
 
 
 def refuse_unit(node: ColumnReference) -> Refused:

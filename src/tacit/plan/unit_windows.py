@@ -47,6 +47,7 @@ from tacit.query.types import Type
 
 _MOST_WINDOWS = 50  # of one subquery; each may sort the table
 _MOST_ROWS = 10**6  # that LAG, LEAD and NTH_VALUE go, and parts of NTILE
+_LONGEST_FRAME = 1_000  # rows before and after a row: some engines add up each frame anew
 _NUMBERS = frozenset({"row_number", "rank", "dense_rank"})
 _AGGREGATES = frozenset({"count", "sum", "avg", "min", "max"})
 _VALUES = frozenset({"lag", "lead", "first_value", "last_value", "nth_value"})
@@ -64,12 +65,14 @@ def separate_groups(query: Query, relation: Relation) -> tuple[Query, Query]:
     """A query that groups and has windows, as one that groups and one that has the windows over its rows."""
     keys = [relation.resolve(relation.bare(key)) for key in query.keys]
     found: list[Scalar] = list(query.keys)
+    places: dict[Scalar, int] = {}
 
     def change(node: Scalar) -> Scalar | None:
         if isinstance(node, Aggregate):
-            if node not in found:
+            if node not in places:
+                places[node] = len(found)
                 found.append(node)
-            return ColumnReference(_column_name(found.index(node)), None, node.at)
+            return ColumnReference(_column_name(places[node]), None, node.at)
         if isinstance(node, ColumnReference | Call | Case) and _is_over_rows(node, relation):
             resolved = relation.resolve(relation.bare(node))
             if resolved in keys:
@@ -106,7 +109,7 @@ class _Windows:
     query: Query
     relation: Relation
     names: Iterator[str]
-    columns: list[tuple[str, Scalar]] = field(default_factory=list)  # of the rows below the windows
+    columns: dict[Scalar, str] = field(default_factory=dict)  # of the rows below the windows, and their names
     fields: dict[Field, Field] = field(default_factory=dict)  # and what may be named of them
     nodes: dict[tuple[tuple[str, ...], Order], list[tuple[str, WindowStatistic]]] = field(default_factory=dict)
     made: list[Field] = field(default_factory=list)
@@ -135,7 +138,8 @@ class _Windows:
 
         outputs = tuple(replace(output, scalar=rebuild(output.scalar, change)) for output in query.outputs)
         kept = None if qualify is None else rebuild(qualify, change)
-        rows: RelationalNode = Projection(relation.rows, tuple(self.columns), where)
+        below = tuple((name, scalar) for scalar, name in self.columns.items())
+        rows: RelationalNode = Projection(relation.rows, below, where)
         for (partition, order), columns in self.nodes.items():
             rows = UnitWindow(rows, partition, order, tuple(columns))
         fields = (*self.fields.values(), *self.made)
@@ -180,12 +184,9 @@ class _Windows:
 
     def _column(self, scalar: Scalar) -> str:
         """The column of a scalar below the windows; one needed twice is computed once."""
-        for name, known in self.columns:
-            if known == scalar:
-                return name
-        name = next(self.names)
-        self.columns.append((name, scalar))
-        return name
+        if scalar not in self.columns:
+            self.columns[scalar] = next(self.names)
+        return self.columns[scalar]
 
     def _pass_fields(self, clauses: Iterable[Scalar]) -> None:
         """The fields that the subquery names, in the order in which the relation has them."""
@@ -327,6 +328,9 @@ class _Windows:
         if start is not None and end is not None and start > end:
             what, fix = "a window's frame ends before it starts", "write ROWS BETWEEN 6 PRECEDING AND CURRENT ROW"
             raise Refused(ErrorCode.UNSUPPORTED, what, at=window.at, fix=fix)
+        if max(abs(start or 0), abs(end or 0)) > _LONGEST_FRAME:
+            what = f"a window's frame of more than {_LONGEST_FRAME:,} rows is not answered"
+            raise Refused(ErrorCode.TOO_LARGE, what, at=window.at, fix="write fewer rows, or UNBOUNDED")
         if kind == "RANGE" and not window.order:
             return None, None, False  # all rows are peers
         return start, end, kind == "RANGE" and (start, end) != (None, None)

@@ -78,7 +78,7 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Window:
-    """FUNCTION(arguments) OVER (PARTITION BY partition ORDER BY order frame), of released values.
+    """FUNCTION(arguments) OVER (PARTITION BY partition ORDER BY order frame), of released values or of a unit's rows.
 
     An aggregate over a window stands in `aggregate`, and has no function and no arguments. `frame` is as it is written,
     of whole numbers; empty where it is left out. `name` is that of a window in WINDOW, until it is read.

@@ -193,11 +193,13 @@ class _QueryParser(FromParser):
             windows = self._windows()
         if distinct and not keys and not any(is_star(o.scalar) or has_aggregate(o.scalar) for o in outputs):
             keys, distinct = tuple(dict.fromkeys(output.scalar for output in outputs)), False  # each value once
-        if once is not None:
-            qualify = _first_of(once) if qualify is None else Call(Function.AND, (qualify, _first_of(once)))
         found = Query(source, outputs, where, keys, having, (), top, 0, distinct, sets, qualify, self.since(start))
         self.windows, self.once = windows, once
-        return _with_windows(found, windows)
+        found = _with_windows(found, windows)
+        if once is None:
+            return found
+        kept = _first_of(once) if found.qualify is None else Call(Function.AND, (found.qualify, _first_of(once)))
+        return replace(found, qualify=kept)
 
     def _distinct_on(self, start: int) -> Window:
         """DISTINCT ON (a, b): one row of each, the first in the order of the query. It means a number of rows."""

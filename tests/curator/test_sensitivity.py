@@ -155,6 +155,26 @@ SOURCES: dict[str, tuple[str, list[str]]] = {
         "FROM visits WHERE x > 0)",
         ["g", "n", "t", "x", "y", "w", "d", "who"],
     ),
+    "rows of a unit in order": (
+        "(SELECT who, g, t, y, LAG(x) OVER (PARTITION BY who ORDER BY n, g) AS x, ROW_NUMBER() OVER (PARTITION BY who "
+        "ORDER BY x DESC) AS n, SUM(z) OVER (PARTITION BY who, g ORDER BY x) AS z, d FROM visits)",
+        ["g", "t", "x", "y", "d", "who"],
+    ),
+    "the first rows of a unit": (
+        "(SELECT who, g, t, x, y, FIRST_VALUE(n) OVER (PARTITION BY who ORDER BY x) AS n, z, w, d FROM visits "
+        "QUALIFY ROW_NUMBER() OVER (PARTITION BY who ORDER BY x DESC, g) <= 2)",
+        ["g", "t", "x", "y", "n", "z", "w", "d", "who"],
+    ),
+    "the first row of a unit": (
+        "(SELECT who, g, t, x, y, n, z, d, COUNT(*) OVER (PARTITION BY who) AS size FROM visits "
+        "QUALIFY ROW_NUMBER() OVER (PARTITION BY who ORDER BY x) = 1)",
+        ["g", "t", "x", "y", "n", "z", "d", "who"],
+    ),
+    "rows of a unit, capped": (
+        "(SELECT who, g, t, COUNT(*) AS size, 1 * SUM(x) AS x, AVG(y) AS y, 1 * COUNT(DISTINCT n) AS n "
+        "FROM visits GROUP BY who, g, t)",
+        ["g", "t", "x", "y", "who"],
+    ),
     "through and units": (
         "(SELECT g, n, t, x, y, d FROM visits UNION ALL SELECT g, n, t, x, y, d FROM lines)",
         ["g", "n", "t", "x", "y", "d"],
@@ -499,7 +519,7 @@ def check(
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
 def test_one_unit_moves_no_more_than_is_charged(neighbors, source):
-    # Over the 18 kinds of sources, 450 databases for each relation, and four questions to each.
+    # Over the 22 kinds of sources, 550 databases for each relation, and four questions to each.
     for number in range(25 * TIMES):
         check(neighbors, f"{source} {number}", [source] * 4)
 
@@ -803,7 +823,14 @@ def test_the_rows_of_a_unit_are_its_own_whatever_others_hold():
     rows = [HIGH | {"x": x, "g": g} for x in range(-3, 9) for g in "AB"]
     alone = [database_of([(who, owning(*rows[who:]))]) for who in (1, 2)]
     together = database_of([(who, owning(*rows[who:])) for who in (1, 2)])
-    for source in ("units", "through", "units with themselves", "units twice", "rows of a unit by more"):
+    for source in (
+        "units",
+        "through",
+        "units with themselves",
+        "units twice",
+        "rows of a unit by more",
+        "rows of a unit in order",
+    ):
         plan = planned(asked(source, ["SUM(x)", "COUNT(*)"], "g", ""), "add-remove", 1, 3)
         first, second, both = (ReferenceEngine(database).run(plan.exact) for database in (*alone, together))
         for group in both:

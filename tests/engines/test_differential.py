@@ -36,6 +36,8 @@ from tacit.query.nodes import (
     Scalar,
     Scan,
     ToFloat,
+    UnitWindow,
+    WindowStatistic,
 )
 from tacit.query.timestamps import DAY, HOUR, LAST, PERIODS, to_microseconds
 
@@ -87,7 +89,7 @@ class Questions:
 
     def rows(self, depth: int) -> tuple[RelationalNode, dict[str, str]]:
         """A node, and the columns that it has."""
-        kinds = ["scan"] if depth == 0 else ["select", "match", "fold", "stack", "scan"]
+        kinds = ["scan"] if depth == 0 else ["select", "match", "fold", "stack", "window", "scan"]
         match self.rng.choice(kinds):
             case "select":
                 source, columns = self.rows(depth - 1)
@@ -110,6 +112,8 @@ class Questions:
                 made = {name: kind for (name, _), kind in zip(keys, kinds, strict=True)}
                 made |= {name: kind for name, _, kind in measures}
                 return PerUnitAggregation(source, tuple(keys), tuple((name, m) for name, m, _ in measures)), made
+            case "window":
+                return self.windows(depth)
             case "stack":
                 parts = [self.rows(depth - 1) for _ in range(2)]
                 shape = [(next(self.names), self.rng.choice(list(VALUES))) for _ in range(4)]
@@ -121,6 +125,50 @@ class Questions:
         columns = {name: (next(self.names), kind) for name, kind in COLUMNS.items()}
         scanned = tuple((name, here) for name, (here, _) in columns.items())
         return Scan(self.rng.choice("rs"), scanned), dict(columns.values())
+
+    def windows(self, depth: int) -> tuple[RelationalNode, dict[str, str]]:
+        """Windows over a projection, as the planner makes them: floats in it are never NaN."""
+        below, columns = self.rows(depth - 1)
+        made = [(name, scalar, kind) for name, scalar, kind in self.selected(columns) if kind != "float"]
+        made += [(next(self.names), self.scalar(kind, columns, 1), kind) for kind in ("int", "float", "int")]
+        source: RelationalNode = Projection(below, tuple((name, scalar) for name, scalar, _ in made))
+        kinds = {name: kind for name, _, kind in made}
+        keyed = [name for name, kind in kinds.items() if kind in KEYED]
+        for _ in range(self.rng.choice([1, 1, 2])):
+            order = tuple(
+                (name, self.rng.random() < 0.5, self.rng.random() < 0.5)
+                for name in self.rng.sample(list(kinds), self.rng.randint(0, min(2, len(kinds))))
+            )
+            partition = tuple(self.rng.sample(keyed, self.rng.randint(1, min(2, len(keyed)))))
+            added = [(next(self.names), *self.window(kinds, bool(order))) for _ in range(self.rng.randint(1, 3))]
+            source = UnitWindow(source, partition, order, tuple((name, each) for name, each, _ in added))
+            kinds |= {name: kind for name, _, kind in added}
+        return source, kinds
+
+    def window(self, kinds: dict[str, str], ordered: bool) -> tuple[WindowStatistic, str]:
+        """A window function, and the type of its values."""
+        numbers = ["row_number", "ntile", *(["rank", "dense_rank"] if ordered else [])]
+        values = ["lag", "lead", "first_value", "last_value", "nth_value"]
+        function = self.rng.choice([*numbers, *values, *values, "count", "sum", "min", "max"])
+        if function in numbers:
+            return WindowStatistic(function, number=self.rng.randint(1, 4) if function == "ntile" else None), "int"
+        ends = sorted(self.rng.choice([None, -2, -1, 0, 1, 2]) or 0 for _ in range(2))
+        start, end = (None if self.rng.random() < 0.4 else each for each in ends)
+        peers = ordered and function in {"count", "sum", "min", "max"} and self.rng.random() < 0.5
+        if peers:
+            start, end = self.rng.choice([(None, 0), (0, None), (0, 0)])
+        names = [name for name, kind in kinds.items() if kind == "int" or (function != "sum" and kind != "bool")]
+        argument = self.rng.choice(names)
+        kind = kinds[argument]
+        if function == "count" and self.rng.random() < 0.5:
+            return WindowStatistic(function, None, None, None, start, end, peers), "int"
+        if function in {"lag", "lead"}:
+            others = [name for name, of in kinds.items() if of == kind]
+            otherwise = self.rng.choice(others) if self.rng.random() < 0.3 else None
+            return WindowStatistic(function, argument, self.rng.randint(0, 2), otherwise), kind
+        number = self.rng.randint(1, 3) if function == "nth_value" else None
+        given = WindowStatistic(function, argument, number, None, start, end, peers)
+        return given, "int" if function == "count" else kind
 
     def selected(self, columns: dict[str, str]) -> list[tuple[str, Scalar, str]]:
         passed = [(name, ColumnReference(name), kind) for name, kind in columns.items() if self.rng.random() < 0.7]

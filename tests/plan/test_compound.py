@@ -131,7 +131,7 @@ def test_private_keys_alone_are_selected(policy_with_delta) -> None:
         (
             "SELECT COUNT(*) FROM (SELECT ward FROM visits QUALIFY RANK() OVER (ORDER BY age) = 1)",
             "unsupported",
-            "QUALIFY in a subquery",
+            "a window over rows of several units",
         ),
     ],
 )

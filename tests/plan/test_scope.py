@@ -21,7 +21,7 @@ from tacit.plan.plan import Plan, plan_for
 from tacit.policy.load import load
 from tacit.policy.model import Policy
 from tacit.privacy.sensitivity import ContributionBounds
-from tacit.query.nodes import EquiJoin, PerUnitAggregation, Projection, RelationalNode, RowUnion, Scan
+from tacit.query.nodes import EquiJoin, PerUnitAggregation, Projection, RelationalNode, RowUnion, Scan, UnitWindow
 
 MakePlan = Callable[..., Plan]
 EXAMPLES = 1_000 if FULL else 60
@@ -86,6 +86,28 @@ OF_PATIENTS = [
     "SELECT COUNT(*), SUM(GREATEST(0, LEAST(total, 20))) FROM (SELECT patient, SUM(age) AS total FROM "
     "(SELECT patient, age FROM visits UNION ALL SELECT patient, level FROM labs) AS u GROUP BY patient) AS t "
     "WHERE total > 0",
+]
+LAST_FIRST = "PARTITION BY patient ORDER BY age DESC"
+OF_PATIENTS += [
+    "SELECT COUNT(*), SUM(n), AVG(n), SUM(s), AVG(d) FROM (SELECT patient, COUNT(*) AS n, SUM(age) AS s, "
+    "COUNT(DISTINCT ward) AS d FROM visits GROUP BY patient) AS t",
+    "SELECT SUM(a.n * b.n) FROM (SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient) AS a "
+    "JOIN (SELECT patient, COUNT(*) AS n FROM labs GROUP BY patient) AS b USING (patient)",
+    "SELECT w, SUM(n) FROM (SELECT patient, ward AS w, COUNT(age) AS n FROM visits GROUP BY patient, ward) AS t "
+    "GROUP BY w",
+    f"SELECT ward, COUNT(*), SUM(age) FROM (SELECT ward, age, ROW_NUMBER() OVER ({LAST_FIRST}) AS n FROM visits) AS t "
+    "WHERE n = 1 GROUP BY ward",
+    f"SELECT ward, COUNT(*), SUM(age) FROM (SELECT ward, age FROM visits QUALIFY ROW_NUMBER() OVER ({LAST_FIRST}) < 3) "
+    "AS t GROUP BY ward",
+    f"SELECT SUM(n), SUM(r), SUM(age - before) FROM (SELECT age, ROW_NUMBER() OVER ({LAST_FIRST}) AS n, "
+    f"RANK() OVER ({LAST_FIRST}) AS r, LAG(age) OVER ({LAST_FIRST}) AS before FROM visits) AS t",
+    "SELECT SUM(running), SUM(total), AVG(mean) FROM (SELECT SUM(age) OVER (PARTITION BY patient ORDER BY ward) AS "
+    "running, SUM(age) OVER (PARTITION BY patient, ward) AS total, AVG(age) OVER (PARTITION BY patient ORDER BY age "
+    "ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS mean FROM visits) AS t",
+    f"SELECT w, COUNT(*) FROM (SELECT LEAD(ward) OVER ({LAST_FIRST}) AS w FROM visits) AS t GROUP BY w",
+    f"SELECT COUNT(*), SUM(level) FROM (SELECT patient, ROW_NUMBER() OVER ({LAST_FIRST}) AS n FROM visits) AS t "
+    "JOIN labs USING (patient) WHERE n = 1",
+    "SELECT ward, COUNT(DISTINCT CASE WHEN age > 0 THEN patient END) FROM visits GROUP BY ward",
 ]
 OF_ROWS = [
     "SELECT COUNT(*), SUM(size) FROM beds",
@@ -266,7 +288,7 @@ def tables_of(rows: RelationalNode) -> list[str]:
     match rows:
         case Scan(table):
             return [table]
-        case Projection(source) | PerUnitAggregation(source):
+        case Projection(source) | PerUnitAggregation(source) | UnitWindow(source):
             return tables_of(source)
         case EquiJoin(left, right):
             return [*tables_of(left), *tables_of(right)]

@@ -41,6 +41,8 @@ def quantize_argument(
         needed = "a number or a date" if dates else "a number"
         fix = _INSTEAD.get(argument.type, "COUNT(x) counts values of any type")
         raise Refused(ErrorCode.TYPE, f"{name} needs {needed}, got {argument.type or 'NULL'}", at=aggregate.at, fix=fix)
+    if not argument.is_bounded and argument.capped is not None:
+        argument = argument.capped
     if not argument.is_bounded or argument.lower is None or argument.upper is None:
         raise refuse_unbounded(aggregate, argument)
     size = max(abs(argument.lower), abs(argument.upper))
@@ -59,7 +61,7 @@ def quantize_argument(
         step = largest_power_of_ten(max(size, _SMALLEST) / _DEFAULT) if size else Fraction(1)
     lower, upper = math.floor(argument.lower / step), math.ceil(argument.upper / step)
     scalar = argument.scalar
-    if isinstance(scalar, Clamp) and (scalar.lower, scalar.upper) == (lower * step, upper * step):
+    if isinstance(scalar, Clamp) and not scalar.note and (scalar.lower, scalar.upper) == (lower * step, upper * step):
         scalar = scalar.operand  # rounding moves nothing across a point of the grid, so clamping once is enough
     return QuantizedArgument(Quantize(scalar, step, lower, upper), step, lower, upper)
 

@@ -40,10 +40,11 @@ def count_measurement(
 def _distinct_measurement(bound: BoundAggregate) -> VectorMeasurement:
     """Return what COUNT(DISTINCT x) measures.
 
-    **Theorem.** COUNT(DISTINCT unit) moves by one for a unit, and so does the number of units with a row that meets a
-    condition; COUNT(DISTINCT x) by at most as many as the unit has rows. Proof of the last: the number of distinct
-    values of a multiset moves by at most one for each row added or removed, and under replace it moves by at most as
-    many as the larger of the two units has rows.
+    **Theorem.** COUNT(DISTINCT unit) moves by one for a unit; COUNT(DISTINCT x) by at most as many as the unit has
+    rows. Proof of the second: the number of distinct values of a multiset moves by at most one for each row added or
+    removed, and under replace it moves by at most as many as the larger of the two units has rows. Where all rows of a
+    unit have the same value of x or NULL, as of CASE WHEN y THEN unit END, a unit has one value or none: it moves the
+    number by at most one in each of its groups, as one row would.
     """
     aggregate, name = bound.aggregate, quote_aggregate(bound.aggregate)
     if bound.of_unit and bound.argument is not None:  # of rows that meet a condition
@@ -53,6 +54,9 @@ def _distinct_measurement(bound: BoundAggregate) -> VectorMeasurement:
         units = ((1, ExactStatistic("units", None)),)
         return VectorMeasurement(units, 1, 1, Fraction(1), is_per_unit=True, name=name)
     argument = bound.required_argument
+    if argument.is_per_unit:
+        once = ((1, ExactStatistic("distinct", argument.scalar)),)
+        return VectorMeasurement(once, 0, 1, Fraction(1), is_per_unit=True, name=name)
     if argument.type is None:
         raise Refused(ErrorCode.TYPE, f"{name} counts nothing", at=aggregate.at, fix="give it a column")
     scalar = argument.scalar

@@ -22,6 +22,7 @@ from tacit.query.nodes import (
     RowUnion,
     Scalar,
     Scan,
+    UnitWindow,
 )
 
 Readings = Mapping[str, Mapping[str, Scalar]]
@@ -73,7 +74,7 @@ def _scans(node: RelationalNode) -> list[Scan]:
     match node:
         case Scan():
             return [node]
-        case Projection(source) | PerUnitAggregation(source):
+        case Projection(source) | PerUnitAggregation(source) | UnitWindow(source):
             return _scans(source)
         case EquiJoin(left, right):
             return _scans(left) + _scans(right)
@@ -98,6 +99,8 @@ def _change_rows(node: RelationalNode, change: _Map) -> RelationalNode:
                 tuple((here, change(value)) for here, value in keys),
                 tuple((here, _change_measure(measure, change)) for here, measure in measures),
             )
+        case UnitWindow(source):  # which names columns only
+            return replace(node, source=_change_rows(source, change))
         case RowUnion(parts):
             return RowUnion(tuple(_change_rows(part, change) for part in parts))
     raise AssertionError(f"no rows of {node!r}")

@@ -9,6 +9,7 @@ from typing import Any
 
 from tacit.engines.base import GroupedMeasures, MeasureValue
 from tacit.engines.evaluate import Row, evaluate
+from tacit.engines.reference_windows import add_windows
 from tacit.query.nodes import (
     Aggregation,
     EquiJoin,
@@ -18,6 +19,8 @@ from tacit.query.nodes import (
     RelationalNode,
     RowUnion,
     Scan,
+    UnitWindow,
+    column_names,
 )
 from tacit.query.types import Key
 
@@ -71,6 +74,8 @@ def evaluate_rows(node: RelationalNode, tables: RowsByTable) -> list[Row]:
                 | {name: _aggregate_per_unit(measure, rows) for name, measure in measures}
                 for group, rows in groups.items()
             ]
+        case UnitWindow():
+            return add_windows(node, evaluate_rows(node.source, tables))
         case RowUnion(parts):
             return [row for part in parts for row in evaluate_rows(part, tables)]
     raise AssertionError(f"no meaning for {node!r}")
@@ -90,22 +95,6 @@ def _join(node: EquiJoin, tables: RowsByTable) -> list[Row]:
 def _is_match(one: Row, other: Row, node: EquiJoin) -> bool:
     values = [(evaluate(ours, one), evaluate(theirs, other)) for ours, theirs in node.on]
     return all(ours is not None and ours == theirs for ours, theirs in values)
-
-
-def column_names(node: RelationalNode) -> list[str]:
-    """The names of the columns that a node's rows have."""
-    match node:
-        case Scan(_, columns):
-            return [here for _, here in columns]
-        case Projection(_, columns):
-            return [name for name, _ in columns]
-        case EquiJoin(left, right):
-            return column_names(left) + column_names(right)
-        case PerUnitAggregation(_, keys, measures):
-            return [name for name, _ in keys] + [name for name, _ in measures]
-        case RowUnion(parts):
-            return column_names(parts[0])
-    raise AssertionError(f"no columns of {node!r}")
 
 
 def _is_selected(row: Row, aggregation: Aggregation) -> bool:

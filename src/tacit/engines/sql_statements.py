@@ -24,6 +24,9 @@ from tacit.query.nodes import (
     RowUnion,
     Scalar,
     Scan,
+    UnitWindow,
+    WindowStatistic,
+    column_names,
 )
 from tacit.query.types import Type
 
@@ -118,9 +121,65 @@ class _Writer:
                 # Without keys SQL would make a row of no rows.
                 grouping = _grouping(len(keys)) or " HAVING COUNT(*) > 0"
                 return f"SELECT {self._select_list(parts)} FROM {self._derive(self.rows_of(source))}{grouping}"
+            case UnitWindow():
+                return self._windows(node)
             case RowUnion(parts):
                 return " UNION ALL ".join(f"({self.rows_of(part)})" for part in parts)
         raise AssertionError(f"no SQL for {node!r}")
+
+    def _windows(self, node: UnitWindow) -> str:
+        """Rows with their windows. NULLs, frames and ties are spelled out, because engines differ in what they assume.
+
+        Sums are made as wide as they come, and then the nearest that 64 bits hold.
+        """
+        name = self.dialect.name
+        made = [f"{self._window(node, each)} AS {name(here)}" for here, each in node.columns]
+        rows = f"SELECT *, {', '.join(made)} FROM {self._derive(self.rows_of(node.source))}"
+        sums = {here for here, each in node.columns if each.function == "sum"}
+        if not sums:
+            return rows
+        least, most = write_literal(MIN_BIGINT), write_literal(MAX_BIGINT)
+        results = []
+        for here in column_names(node):
+            column = name(here)
+            beyond = f"CASE WHEN {column} < {least} THEN {least} WHEN {column} > {most} THEN {most}"
+            narrow = f"{beyond} ELSE {self.dialect.narrowed.format(column)} END AS {column}"
+            results.append(narrow if here in sums else column)
+        return f"SELECT {', '.join(results)} FROM {self._derive(rows)}"
+
+    def _window(self, node: UnitWindow, statistic: WindowStatistic) -> str:
+        """One window function over the partition of its row."""
+        name, function = self.dialect.name, statistic.function
+        argument = "*" if statistic.argument is None else name(statistic.argument)
+        number = [] if statistic.number is None else [str(statistic.number)]
+        frame = ""
+        match function:
+            case "row_number" | "rank" | "dense_rank":
+                call = f"{function.upper()}()"
+            case "ntile":
+                call = f"NTILE({number[0]})"
+            case "lag" | "lead":
+                otherwise = [] if statistic.otherwise is None else [name(statistic.otherwise)]
+                call = f"{function.upper()}({', '.join([argument, *number, *otherwise])})"
+            case "sum":
+                call, frame = self.dialect.total.format(argument), _frame(statistic)
+            case _:
+                call, frame = f"{function.upper()}({', '.join([argument, *number])})", _frame(statistic)
+        order = list(node.order) if (statistic.start, statistic.end) != (None, None) or not frame else []
+        if statistic.breaks_ties:
+            order = list(node.order)
+            known = {*node.partition, *(column for column, _, _ in node.order)}
+            order += [(column, False, False) for column in column_names(node.source) if column not in known]
+            order = order or [(node.partition[0], False, False)]  # Spark wants one
+        items = [
+            f"{name(column)} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
+            for column, descending, nulls_first in order
+        ]
+        over = f"PARTITION BY {', '.join(map(name, node.partition))}"
+        over += f" ORDER BY {', '.join(items)}" if items else ""
+        window = f"{call} OVER ({over}{frame})"
+        whole = function in {"row_number", "rank", "dense_rank", "ntile", "count"}
+        return f"CAST({window} AS {self.dialect.types[Type.INT]})" if whole else window
 
     def _taking_part(self, node: Aggregation) -> str:
         """FROM and WHERE: the rows before any are chosen."""
@@ -329,6 +388,21 @@ def _column(node: Aggregation) -> Callable[[ExactStatistic], str]:
         return f"a{arguments.index(measure.argument)}"
 
     return column
+
+
+def _frame(statistic: WindowStatistic) -> str:
+    """The frame of a window function, with both of its ends."""
+    ends = [_frame_end(statistic.start, "PRECEDING"), _frame_end(statistic.end, "FOLLOWING")]
+    kind = "RANGE" if statistic.peers else "ROWS"
+    return f" {kind} BETWEEN {ends[0]} AND {ends[1]}"
+
+
+def _frame_end(rows: int | None, unbounded: str) -> str:
+    if rows is None:
+        return f"UNBOUNDED {unbounded}"
+    if rows == 0:
+        return "CURRENT ROW"
+    return f"{abs(rows)} {'PRECEDING' if rows < 0 else 'FOLLOWING'}"
 
 
 def _grouping(keys: int) -> str:

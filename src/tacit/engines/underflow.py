@@ -31,6 +31,7 @@ from tacit.query.nodes import (
     Scalar,
     Scan,
     ToFloat,
+    UnitWindow,
 )
 
 FloatColumns = frozenset[str]
@@ -104,6 +105,12 @@ def _rows(node: RelationalNode, tables: Mapping[str, FloatColumns]) -> tuple[Rel
             ends = {n: m.argument for n, m in measures if m.function in {"min", "max"} and m.argument is not None}
             made = frozenset(name for name, value in [*keys, *ends.items()] if is_float(value, floats))
             return PerUnitAggregation(inner, named, inside), made
+        case UnitWindow(source, columns=windows):
+            inner, floats = _rows(source, tables)
+            made = frozenset(
+                name for name, window in windows if window.argument in floats and window.function != "count"
+            )
+            return replace(node, source=inner), floats | made
         case RowUnion(parts):
             found = [_rows(part, tables) for part in parts]
             return RowUnion(tuple(part for part, _ in found)), frozenset.union(*(floats for _, floats in found))

@@ -159,8 +159,10 @@ def _over_rows(node: Scalar) -> Refused:
     """A refusal of what is computed from released tables alone, where there is none."""
     match node:
         case Window():
-            what = "a window function over rows is not answered: it would compare rows of several units"
-            return Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix="aggregate with GROUP BY, and use it on that")
+            what = "a window function is not answered in WHERE, in a key or inside an aggregate over rows"
+            words = "RANK() OVER (...)" if node.at is None else node.at.words
+            fix = f"compute it in a subquery, and use it outside: FROM (SELECT *, {words} AS w FROM ...)"
+            return Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix=fix)
         case ScalarSubquery():
             what = "a subquery as a value is not answered where rows are read"
             return Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix="ask for its value first, and write it here")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tacit.plan.relation import no_column
+from tacit.plan.row_numbers import push_row_numbers
 from tacit.query.functions import Function
 from tacit.query.nodes import (
     Aggregate,
@@ -30,6 +31,7 @@ from tacit.query.nodes import (
 
 def flatten_query(query: Query) -> Query:
     """The question as one query, if it is one around another; otherwise as it is."""
+    query = push_row_numbers(query)
     if not isinstance(query.source, DerivedTable) or not isinstance(query.source.query, Query) or aggregates(query):
         return query
     inner = flatten_query(query.source.query)

@@ -3,7 +3,7 @@
 **Rule.** An inner aggregate is a function of the multiset of the unit's own rows: counts, sums of integers (a float is
 put on its grid first, because engines add floats in an order that other units influence), least and largest values, and
 averages as the quotient of the two. How many rows a unit has is not bounded, so a count or a sum has no bounds until
-the question clamps it.
+the question clamps it, or needs bounds and is given those of the policy's caps (`plan/caps.py`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from fractions import Fraction
 
 from tacit.aggregates.argument import quantize_argument, quote_aggregate
 from tacit.errors import ErrorCode, Refused
-from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar, bind
+from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar
+from tacit.plan.caps import Cap, bind_within_caps, cap_of, pass_cap
 from tacit.plan.join import columns_of
-from tacit.plan.relation import Field, Relation, condition
+from tacit.plan.relation import Field, Relation, condition, refuse_unit
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.functions import Function
 from tacit.query.nodes import (
@@ -50,7 +51,7 @@ def aggregate_per_unit(query: Query, relation: Relation, names: Iterator[str]) -
             fix=f"{there}ask for the aggregate itself and compute with its answer",
         )
     fold = _Fold(query, relation, names)
-    outputs = [(output.name, fold.bind(output.scalar)) for output in query.outputs]
+    outputs = [(output.name, fold.output(output.scalar)) for output in query.outputs]
     having = None if query.having is None else condition(fold.bind(query.having), "HAVING", find_location(query.having))
     where = None if query.where is None else condition(relation.bind(query.where), "WHERE", find_location(query.where))
     source = relation.rows
@@ -65,8 +66,12 @@ def aggregate_per_unit(query: Query, relation: Relation, names: Iterator[str]) -
         known = (
             fold.key_fields.get(relation.resolve(output.scalar)) if isinstance(output.scalar, ColumnReference) else None
         )
-        fresh = replace(bound, scalar=ColumnReference(here))
-        fields.append(Field(name, "", fresh) if known is None else replace(known, name=name, source="", bound=fresh))
+        fresh, cap = replace(bound, scalar=ColumnReference(here), capped=None, is_per_unit=False), cap_of(bound)
+        fields.append(
+            Field(name, "", fresh, cap=cap, is_matched_unit=bound.is_per_unit)
+            if known is None
+            else replace(known, name=name, source="", bound=fresh, cap=cap)
+        )
     unit = next(names)
     columns.append((unit, ColumnReference(fold.unit)))
     single = len(query.keys) == 1
@@ -96,7 +101,7 @@ class _Fold:
                 raise Refused(ErrorCode.TYPE, "cannot group by a float", at=getattr(key, "at", None), fix=fix)
             self.keys.append((name, bound.scalar))
             resolved = self.relation.resolve(key)
-            self.key_bounds[resolved] = replace(bound, scalar=ColumnReference(name))
+            self.key_bounds[resolved] = replace(bound, scalar=ColumnReference(name), capped=None)
             if plain is not None:
                 self.key_fields[resolved] = plain
             if plain is not None and plain.is_unit and not self.unit:
@@ -107,14 +112,21 @@ class _Fold:
                 if self.unit != name:
                     self.keys.append((self.unit, own))
 
+    def output(self, scalar: Scalar) -> TypedScalar:
+        """A scalar of the select list. A unit that is no listed column may be passed on, and not computed with."""
+        known = None if _has_aggregate(scalar) else self.key_bounds.get(self.relation.resolve(scalar))
+        return self.bind(scalar) if known is None else known
+
     def bind(self, scalar: Scalar) -> TypedScalar:
-        return bind(scalar, self.leaf, rows=True)
+        return bind_within_caps(scalar, self.leaf)
 
     def leaf(self, node: Scalar) -> TypedScalar | None:
         if isinstance(node, Aggregate):
             return self.aggregate(node)
         if isinstance(node, ColumnReference) or not _has_aggregate(node):
             known = self.key_bounds.get(self.relation.resolve(node))
+            if known is not None and known.type is None:
+                self._refuse_units(node)
             if known is not None:
                 return known
         if isinstance(node, ColumnReference):
@@ -123,6 +135,11 @@ class _Fold:
             instead = f"MAX({node.name})" if ordered else f"COUNT(DISTINCT {node.name})"
             raise Refused(ErrorCode.RAW_COLUMN, what, at=node.at, fix=f"add it to GROUP BY, or write {instead}")
         return None
+
+    def _refuse_units(self, scalar: Scalar) -> None:
+        for node in walk(scalar):
+            if isinstance(node, ColumnReference) and self.relation.field_of(node).holds_unlisted_unit:
+                raise refuse_unit(node)
 
     def aggregate(self, node: Aggregate) -> TypedScalar:
         if node.function not in INNER or (node.distinct and node.function != "count"):
@@ -136,26 +153,25 @@ class _Fold:
         if node.function == "count":
             function = "distinct" if node.distinct else "count"
             name = self.measure(function, None if argument is None else argument.scalar)
-            return TypedScalar(ColumnReference(name), Type.INT, Fraction(0), MOST_INT, Fraction(1), nullable=False)
+            known = TypedScalar(ColumnReference(name), Type.INT, Fraction(0), MOST_INT, Fraction(1), nullable=False)
+            return cap_count(node, self.relation).add_to(known)
         assert argument is not None
         if node.function in {"min", "max"}:
             if argument.type in {Type.TEXT, Type.BOOL, None}:
                 what = f"{quote_aggregate(node)} needs a number or a date"
                 raise Refused(ErrorCode.TYPE, what, at=node.at, fix="use COUNT(DISTINCT x)")
-            return replace(
-                argument, scalar=ColumnReference(self.measure(node.function, argument.scalar)), nullable=True
-            )
+            return pass_cap(argument, ColumnReference(self.measure(node.function, argument.scalar)))
         grid = quantize_argument(node, argument)
         total = ColumnReference(self.measure("sum", grid.scalar))
         if node.function == "sum":
             # However many rows there are, a sum of what is never negative is not, and likewise for never positive.
             low, high = (Fraction(0) if grid.lower >= 0 else None), (Fraction(0) if grid.upper <= 0 else None)
+            cap = cap_sum(node, self.relation, grid.lower * grid.step, grid.upper * grid.step)
             if argument.type is Type.INT:
                 least, most = LEAST_INT if low is None else low, MOST_INT if high is None else high
-                return TypedScalar(total, Type.INT, least, most, Fraction(1))
-            return TypedScalar(
-                Call(Function.MULTIPLY, (ToFloat(total), Literal(grid.step))), Type.FLOAT, low, high, grid.step
-            )
+                return cap.add_to(TypedScalar(total, Type.INT, least, most, Fraction(1)))
+            scaled = Call(Function.MULTIPLY, (ToFloat(total), Literal(grid.step)))
+            return cap.add_to(TypedScalar(scaled, Type.FLOAT, low, high, grid.step))
         rows = ColumnReference(self.measure("count", grid.scalar))
         mean = Call(Function.DIVIDE, (Call(Function.MULTIPLY, (ToFloat(total), Literal(grid.step))), ToFloat(rows)))
         return TypedScalar(mean, Type.FLOAT, grid.step * grid.lower, grid.step * grid.upper)
@@ -174,6 +190,23 @@ class _Fold:
         name = next(self.names)
         self.measures.append((name, wanted))
         return name
+
+
+def cap_count(node: Aggregate, relation: Relation) -> Cap:
+    """What the caps leave of a count of one unit's rows."""
+    most = relation.each.most
+    note = f"{quote_aggregate(node)} counts at most {most:,} of each {relation.called}, as the policy's caps say."
+    # A group has a row at least.
+    return Cap(Fraction(1 if node.argument is None else 0), Fraction(most), note)
+
+
+def cap_sum(node: Aggregate, relation: Relation, lower: Fraction, upper: Fraction) -> Cap:
+    """What the caps leave of a sum over one unit's rows, of values from `lower` to `upper`."""
+    most = relation.each.most
+    low, high = min(lower, lower * most), max(upper, upper * most)
+    ends = f"from {float(low):,.10g} to {float(high):,.10g}"
+    note = f"{quote_aggregate(node)} of each {relation.called} is read as {ends}, as the policy's caps say."
+    return Cap(low, high, note)
 
 
 def _has_aggregate(scalar: Scalar) -> bool:

@@ -21,6 +21,7 @@ from tacit.query.nodes import (
     RowUnion,
     Scalar,
     Scan,
+    UnitWindow,
     find_location,
     walk,
 )
@@ -90,6 +91,9 @@ def columns_of(rows: RelationalNode) -> Iterator[str]:
         case PerUnitAggregation(_, keys, measures):
             yield from (name for name, _ in keys)
             yield from (name for name, _ in measures)
+        case UnitWindow(source, columns=made):
+            yield from columns_of(source)
+            yield from (name for name, _ in made)
         case RowUnion(parts):
             yield from columns_of(parts[0])
 
@@ -197,8 +201,9 @@ def _hide_using_columns(right: Relation, using: tuple[str, ...]) -> tuple[Field,
 
 
 def _maybe_null(found: Field) -> Field:
-    """A field of the outer side: NULL where nothing matches; its unit is not the row's."""
-    return replace(found, bound=replace(found.bound, nullable=True), is_unit=False)
+    """A field of the outer side: NULL where nothing matches. Its unit is the row's, or NULL."""
+    matched = found.is_matched_unit or (found.is_unit and found.bound.type is None)
+    return replace(found, bound=replace(found.bound, nullable=True), is_unit=False, is_matched_unit=matched)
 
 
 def _not_unique(public: Relation, on: list[Field | None], node: Join, fix: str | None = None) -> Refused:

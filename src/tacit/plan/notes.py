@@ -18,11 +18,18 @@ from tacit.query.functions import COMPARISONS, Function
 from tacit.query.nodes import (
     Aggregation,
     Call,
+    Clamp,
     ColumnReference,
+    EquiJoin,
     Literal,
     LiteralValue,
+    PerUnitAggregation,
+    Projection,
     Query,
+    RelationalNode,
+    RowUnion,
     Scalar,
+    UnitWindow,
     walk,
     walk_clauses,
 )
@@ -47,14 +54,48 @@ def about_rows(exact: Aggregation, unit: str) -> tuple[str, ...]:
     bars = "Error bars are about the noise; what the bounds cut off is not in them."
     if not exact.measures and all(key.values is not None for key in exact.keys):
         return ("All declared keys are listed, whether or not a row has them: no data was read.",)
+    capped = _collect_clamp_notes(exact)
     if exact.unit is None:
-        return (bars,)
+        return (*capped, bars)
     rows = f"{exact.keep.rows} row{'s' if exact.keep.rows != 1 else ''}"
     groups = f"{exact.keep.groups} group{'s' if exact.keep.groups != 1 else ''}"
     kept_of = f"in at most {groups}, with at most {rows} in each" if exact.keys else f"with at most {rows}"
     if exact.keep.total is not None:
         kept_of = f"with at most {exact.keep.total} rows in all, {kept_of}"
-    return (f"After WHERE, each {unit} counts {kept_of}.", bars)
+    return (*capped, f"After WHERE, each {unit} counts {kept_of}.", bars)
+
+
+def _collect_clamp_notes(exact: Aggregation) -> tuple[str, ...]:
+    """What is said of values that are clamped to the policy's caps, once each."""
+    scalars = [measure.argument for measure in exact.measures if measure.argument is not None]
+    scalars += [key.scalar for key in exact.keys]
+    if exact.where is not None:
+        scalars.append(exact.where)
+    inside = (*scalars, *_scalars_of(exact.source))
+    notes = (node.note for scalar in inside for node in walk(scalar) if isinstance(node, Clamp) and node.note)
+    return tuple(dict.fromkeys(notes))
+
+
+def _scalars_of(rows: RelationalNode) -> Iterator[Scalar]:
+    """Every scalar that rows are computed by."""
+    match rows:
+        case Projection(source, columns, where):
+            yield from _scalars_of(source)
+            yield from (value for _, value in columns)
+            if where is not None:
+                yield where
+        case EquiJoin(left, right):
+            yield from _scalars_of(left)
+            yield from _scalars_of(right)
+        case PerUnitAggregation(source, keys, measures):
+            yield from _scalars_of(source)
+            yield from (value for _, value in keys)
+            yield from (measure.argument for _, measure in measures if measure.argument is not None)
+        case UnitWindow(source):
+            yield from _scalars_of(source)
+        case RowUnion(parts):
+            for part in parts:
+                yield from _scalars_of(part)
 
 
 def about_constants(query: Query, relation: Relation) -> tuple[str, ...]:

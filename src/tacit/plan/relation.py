@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from tacit.errors import ErrorCode, Refused, SourceLocation
-from tacit.plan.bounds import TypedScalar, bind
+from tacit.plan.bounds import TypedScalar
+from tacit.plan.caps import Cap, bind_within_caps
 from tacit.policy.model import ROW_UNIT
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.functions import Function
@@ -17,6 +19,7 @@ from tacit.query.nodes import (
     Literal,
     RelationalNode,
     Scalar,
+    walk,
 )
 from tacit.query.refusals import to_printable as printable
 from tacit.query.types import TYPES_BY_NAME, Key, Type
@@ -27,7 +30,9 @@ class Field:
     """A column that may be named: where it stands, what it gives, its public keys and the one for all others.
 
     `hidden` is one that only its qualified name means, because USING made it one with another. `raw` is the column of a
-    scan as it lies: where it is `unique` no two rows share a value, but two of its clamped values may be equal.
+    scan as it lies: where it is `unique` no two rows share a value, but two of its clamped values may be equal. `cap`
+    are bounds that the policy's caps give where there are no others. `is_matched_unit` is a column that holds the unit
+    of its row or NULL, as the unit of the right side of a LEFT JOIN does.
     """
 
     name: str
@@ -39,11 +44,18 @@ class Field:
     unique: bool = False
     hidden: bool = False
     raw: str = ""
+    cap: Cap | None = None
+    is_matched_unit: bool = False
 
     @property
     def is_unlisted(self) -> bool:
         """Whether this is a unit that is no listed column: it may be counted, joined on and grouped by, and no more."""
         return self.is_unit and self.bound.type is None
+
+    @property
+    def holds_unlisted_unit(self) -> bool:
+        """Whether its values are units that no listed column has, or NULL."""
+        return self.bound.type is None and (self.is_unit or self.is_matched_unit)
 
 
 @dataclass(frozen=True)
@@ -95,17 +107,44 @@ class Relation:
             return None
         found = self.field_of(node)
         if found.is_unlisted:
-            raise Refused(
-                ErrorCode.UNKNOWN_COLUMN,
-                f"{node.name} is the unit of protection, and no listed column",
-                at=node.at,
-                fix=f"COUNT(DISTINCT {node.name}) counts units; join on it, or group by it in a subquery",
-            )
-        return found.bound
+            raise refuse_unit(node)
+        return found.bound if found.cap is None else found.cap.add_to(found.bound)
 
     def bind(self, scalar: Scalar) -> TypedScalar:
-        """A scalar over the rows."""
-        return bind(scalar, self.leaf, rows=True)
+        """A scalar over the rows. A unit that is no listed column may be counted where a condition holds, and no more.
+
+        So it may stand alone as a result of CASE, whose value is then the unit of its row or NULL. One that a LEFT JOIN
+        has matched may also be asked whether it is NULL. Anything else would compute with a column of no type.
+        """
+        results = {id(node) for node in self._unit_results(scalar)}
+        calls = (node for node in walk(scalar) if isinstance(node, Call))
+        told = {id(call.arguments[0]) for call in calls if call.function == Function.IS_NULL}
+
+        def leaf(node: Scalar) -> TypedScalar | None:
+            if not isinstance(node, ColumnReference):
+                return self.leaf(node)
+            found = self.field_of(node)
+            if id(node) in results or (found.is_matched_unit and id(node) in told):
+                return found.bound
+            if found.holds_unlisted_unit:
+                raise refuse_unit(node)
+            return self.leaf(node)
+
+        return replace(bind_within_caps(scalar, leaf), is_per_unit=bool(results))
+
+    def _unit_results(self, scalar: Scalar) -> list[ColumnReference]:
+        """The columns that a scalar gives, where these are units of no listed column or NULL; else nothing."""
+        found = []
+        for result in _results(scalar):
+            if isinstance(result, ColumnReference):
+                field = self.field_of(result)
+                # One that is listed is a number or a text like others; the row's own stands under COUNT(DISTINCT).
+                if field.holds_unlisted_unit and (field.is_matched_unit or result is not scalar):
+                    found.append(result)
+                    continue
+            if not (isinstance(result, Literal) and result.value is None):
+                return []
+        return found
 
     def bare(self, scalar: Scalar) -> Scalar:
         """The column alone, where a scalar is a column that is cast to its own type; otherwise as it is."""
@@ -131,6 +170,25 @@ class Relation:
     def is_unit(self, scalar: Scalar | None) -> bool:
         """Whether a scalar is the unit itself."""
         return isinstance(scalar, ColumnReference) and self.field_of(scalar).is_unit
+
+
+def _results(scalar: Scalar) -> Iterator[Scalar]:
+    """The scalars of which one is the value of a scalar, as CASE has them."""
+    if isinstance(scalar, Case):
+        for result in (*(then for _, then in scalar.branches), scalar.otherwise):
+            yield from _results(result)
+    else:
+        yield scalar
+
+
+def refuse_unit(node: ColumnReference) -> Refused:
+    """A refusal to compute with a unit that is no listed column."""
+    return Refused(
+        ErrorCode.UNKNOWN_COLUMN,
+        f"{node.name} is the unit of protection, and no listed column",
+        at=node.at,
+        fix=f"COUNT(DISTINCT {node.name}) counts units; join on it, or group by it in a subquery",
+    )
 
 
 def belongs_to(found: Field, table: str | None, *, loose: bool = False) -> bool:

@@ -9,7 +9,8 @@ no others; what is kept of them is bounded afterwards, by a choice that looks at
 - Private with public, on a column that is unique in the public table: each row finds at most one row, so it stays one.
 - Private with private, on the unit of both, within one group of people: the rows of a unit are matched with its own.
 - A subquery without aggregates computes row by row. One that groups by the unit computes from each unit's own rows,
-  with aggregates that are exact and do not depend on the order of rows.
+  with aggregates that are exact and do not depend on the order of rows. So do windows whose partition contains the
+  unit (`plan/unit_windows.py`).
 - UNION ALL puts the rows of all parts together; they keep their units. A row that is its own unit gives at most one row
   for each part, in all groups together (`contribution_to_account` says what that costs).
 """
@@ -24,10 +25,14 @@ from itertools import count
 
 from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar
+from tacit.plan.caps import cap_of
+from tacit.plan.flatten import aggregates
 from tacit.plan.fold import aggregate_per_unit
 from tacit.plan.join import join_relations
 from tacit.plan.notes import about_constants
 from tacit.plan.relation import Field, Relation, belongs_to, condition
+from tacit.plan.row_numbers import limit_by_number
+from tacit.plan.unit_windows import add_windows, has_windows, separate_groups
 from tacit.policy.model import ROW_UNIT, Policy, Table, UnitForeignKey
 from tacit.policy.model import Column as Declared
 from tacit.privacy.sensitivity import ContributionBounds
@@ -93,15 +98,33 @@ class Scope:
             if there:
                 fix = "leave it out: which rows come first depends on other people's rows"
                 raise Refused(ErrorCode.UNSUPPORTED, f"{what} in a subquery is not answered", at=query.at, fix=fix)
-        _refuse_over_rows(query)
+        windows = query.sets is None and has_windows(query)
+        if not windows:
+            _refuse_over_rows(query)
         relation = self.relation(query.source)
         self.notes.extend(about_constants(query, relation))
+        if windows:
+            return self._with_windows(query, relation)
         clauses = [*(o.scalar for o in query.outputs), *([] if query.having is None else [query.having])]
         if query.keys or any(isinstance(node, Aggregate) for clause in clauses for node in walk(clause)):
             return aggregate_per_unit(query, relation, self.names)
         if query.having is not None:
             raise Refused(ErrorCode.AGGREGATE, "HAVING filters groups", at=query.at, fix="filter rows with WHERE")
         return self._compute_rows(query, relation)
+
+    def _with_windows(self, query: Query, relation: Relation) -> Relation:
+        """A subquery with window functions: what it groups comes first, then its windows, QUALIFY and DISTINCT."""
+        query = replace(query, outputs=tuple(expand_stars(query.outputs, relation)))
+        if aggregates(query):
+            grouped, query = separate_groups(query, relation)
+            relation = aggregate_per_unit(grouped, relation, self.names)
+        found = self._compute_rows(*add_windows(query, relation, self.names))
+        if not query.distinct:
+            return found
+        once = tuple(SelectItem(output.name, ColumnReference(output.name)) for output in query.outputs)
+        keys = tuple(item.scalar for item in once)
+        distinct = replace(query, outputs=once, keys=keys, where=None, having=None, qualify=None, distinct=False)
+        return aggregate_per_unit(distinct, found, self.names)
 
     def _compute_rows(self, query: Query, relation: Relation) -> Relation:
         """A subquery that computes row by row. The unit goes along, named or not."""
@@ -122,6 +145,7 @@ class Scope:
             unit = next(self.names)
             columns.append((unit, ColumnReference(relation.unit)))
         rows = Projection(relation.rows, tuple(columns), where)
+        relation = limit_by_number(relation, where)
         return replace(relation, rows=rows, fields=tuple(fields), unit=unit, sources=())
 
     def _union(self, union: UnionAll) -> Relation:
@@ -276,10 +300,12 @@ def expand_stars(outputs: tuple[SelectItem, ...], relation: Relation) -> Iterato
 
 def _pass_field(name: str, column: str, bound: TypedScalar, plain: Field | None) -> Field:
     """A column of a subquery. What was known of its name is void unless it is passed on as it is."""
-    here = replace(bound, scalar=ColumnReference(column))
+    here = replace(bound, scalar=ColumnReference(column), capped=None, is_per_unit=False)
+    cap = cap_of(bound)
     if plain is None:
-        return Field(name, "", here)
-    return Field(name, "", here, plain.values, plain.other, plain.is_unit)
+        return Field(name, "", here, cap=cap, is_matched_unit=bound.is_per_unit)
+    matched = plain.is_matched_unit
+    return Field(name, "", here, plain.values, plain.other, plain.is_unit, cap=cap, is_matched_unit=matched)
 
 
 def _alike(one: Field, name: str, same: list[Field], at: SourceLocation | None) -> Field:
@@ -306,4 +332,5 @@ def _alike(one: Field, name: str, same: list[Field], at: SourceLocation | None) 
         ),
         values if all(f.values is not None for f in same) else None,
         is_unit=all(f.is_unit for f in same),
+        is_matched_unit=one.bound.type is None and any(f.is_unit or f.is_matched_unit for f in same),
     )

@@ -20,7 +20,9 @@ class TypedScalar:
     rounding, or None; zero where the only value is zero. `nullable` is False only where no row can give NULL. `unit`
     is year, quarter, month or week where a DATE is always the first day of one. `texts` is how many texts a TEXT is put
     together from, and `weight` how many operations the value takes. `listing` gives all values that are not NULL, or
-    None where they are more than its argument, of what has no bounds, or fewer values than its bounds have.
+    None where they are more than its argument, of what has no bounds, or fewer values than its bounds have. `capped` is
+    the same clamped to what the policy's caps leave of one unit, where it has no bounds without them
+    (`plan/caps.py`). `is_per_unit` says that the rows of a unit have the same value, or NULL.
     """
 
     scalar: Scalar
@@ -33,6 +35,8 @@ class TypedScalar:
     texts: int = 1
     weight: int = 1
     listing: Callable[[int], tuple[Key, ...] | None] | None = field(default=None, compare=False, repr=False)
+    capped: TypedScalar | None = None
+    is_per_unit: bool = False
 
     @property
     def is_bounded(self) -> bool:

@@ -27,4 +27,6 @@ NODES: Table = {
     nodes.Projection: tag("Select", "source columns where"),
     nodes.RowUnion: tag("Stack", "parts"),
     nodes.ToFloat: tag("ToFloat", "operand"),
+    nodes.UnitWindow: tag("UnitWindow", "source partition order columns"),
+    nodes.WindowStatistic: tag("WindowStatistic", "function argument number otherwise start end peers"),
 }

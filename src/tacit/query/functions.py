@@ -117,7 +117,7 @@ MOST_LITERAL = 250  # characters of a text in a question about rows
 MOST_PATTERN = 100  # characters of a pattern of LIKE
 MOST_POSITION = 2**31 - 1  # the largest start and length of SUBSTRING
 
-# Functions over windows of released values, and the least and largest number of their arguments.
+# Functions over windows of released values or of one unit's rows, and the least and largest number of their arguments.
 WINDOW_FUNCTIONS = {
     "row_number": (0, 0),
     "rank": (0, 0),

@@ -78,7 +78,7 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Window:
-    """FUNCTION(arguments) OVER (PARTITION BY partition ORDER BY order frame), of released values.
+    """FUNCTION(arguments) OVER (PARTITION BY partition ORDER BY order frame), of released values or of a unit's rows.
 
     An aggregate over a window stands in `aggregate`, and has no function and no arguments. `frame` is as it is written,
     of whole numbers; empty where it is left out. `name` is that of a window in WINDOW, until it is read.
@@ -104,12 +104,16 @@ class ScalarSubquery:
 
 @dataclass(frozen=True)
 class Clamp:
-    """The operand, NaN read as NULL and, where there are bounds, moved to the nearest one."""
+    """The operand, NaN read as NULL and, where there are bounds, moved to the nearest one.
+
+    `note` is what an answer says of it, where the bounds are nobody's declared ones.
+    """
 
     operand: Scalar
     lower: Fraction | None
     upper: Fraction | None
     whole: bool
+    note: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -292,13 +296,55 @@ class PerUnitAggregation:
 
 
 @dataclass(frozen=True)
+class WindowStatistic:
+    """What a `UnitWindow` computes for each row, from the rows of its partition.
+
+    row_number, rank, dense_rank and ntile, into `number` parts, say where the row stands. lag and lead are the column
+    `argument` of the row that stands `number` rows before or after it, or the column `otherwise` where there is none.
+    first_value, last_value, nth_value (the one with `number`), count (of all rows without an argument), sum of
+    integers, min and max are of the rows from `start` to `end`, counted from the row itself; None is as far as there
+    are rows. With `peers`, `start` and `end` are None or 0, which is as far as rows are equal in the order.
+    """
+
+    function: str
+    argument: str | None = None
+    number: int | None = None
+    otherwise: str | None = None
+    start: int | None = None
+    end: int | None = None
+    peers: bool = False
+
+    @property
+    def breaks_ties(self) -> bool:
+        """Whether it matters which of two rows comes first that are equal in the order."""
+        if self.function in {"count", "sum", "min", "max"}:
+            return not self.peers and (self.start, self.end) != (None, None)
+        return self.function not in {"rank", "dense_rank"}
+
+
+@dataclass(frozen=True)
+class UnitWindow:
+    """The rows of `source` with further columns, each computed from the rows that are equal in `partition`.
+
+    All names are of columns of `source`; NULL is a value in a partition. `order` is of columns, each with whether it is
+    descending and whether NULLs come first. Where ties matter, rows that are equal in it are in the order of all
+    columns of `source`, ascending, NULLs last: rows that tie then are equal.
+    """
+
+    source: RelationalNode
+    partition: tuple[str, ...]
+    order: tuple[tuple[str, bool, bool], ...]
+    columns: tuple[tuple[str, WindowStatistic], ...]
+
+
+@dataclass(frozen=True)
 class RowUnion:
     """The rows of all parts, which have the same names in the same order."""
 
     parts: tuple[RelationalNode, ...]
 
 
-RelationalNode = Scan | Projection | EquiJoin | PerUnitAggregation | RowUnion
+RelationalNode = Scan | Projection | EquiJoin | PerUnitAggregation | UnitWindow | RowUnion
 
 
 @dataclass(frozen=True)
@@ -340,6 +386,23 @@ def scanned_tables(node: RelationalNode) -> frozenset[str]:
         case RowUnion(parts):
             return frozenset().union(*map(scanned_tables, parts))
     return scanned_tables(node.source)
+
+
+def column_names(node: RelationalNode) -> list[str]:
+    """The names of the columns that a node's rows have, in their order."""
+    match node:
+        case Scan(_, columns):
+            return [here for _, here in columns]
+        case Projection(_, columns):
+            return [name for name, _ in columns]
+        case EquiJoin(left, right):
+            return column_names(left) + column_names(right)
+        case PerUnitAggregation(_, keys, measures):
+            return [name for name, _ in keys] + [name for name, _ in measures]
+        case UnitWindow(source, columns=made):
+            return column_names(source) + [name for name, _ in made]
+        case RowUnion(parts):
+            return column_names(parts[0])
 
 
 def is_star(scalar: Scalar) -> bool:

@@ -82,6 +82,7 @@ class _QueryParser(FromParser):
     def __init__(self, text: str, aggregates: Aggregates) -> None:
         super().__init__(text, aggregates)
         self.windows: dict[str, Window] = {}  # of the query that was read last
+        self.once: Window | None = None  # the row numbers that its DISTINCT ON means
 
     def question(self) -> Query:
         """The whole text: one query, and nothing after it."""
@@ -138,8 +139,13 @@ class _QueryParser(FromParser):
         if not self.sees("ORDER", "LIMIT", "OFFSET", "FETCH"):
             return found
         if not bare or isinstance(found, UnionAll):
-            found = _around(found, self.since(start))
-        return self._tail(found)
+            found, self.once = _around(found, self.since(start)), None
+        once, tailed = self.once, self._tail(found)
+        if once is None:
+            return tailed
+        numbered = _order_once(tailed, once)
+        # In a subquery the order says which row of each comes first, and nothing more.
+        return numbered if whole or tailed.limit is not None or tailed.offset else replace(numbered, order=())
 
     def _part(self, *, whole: bool) -> Query | UnionAll:
         if not self.accept("("):
@@ -169,9 +175,9 @@ class _QueryParser(FromParser):
             raise refuse_statement(self.token.key, self.here())
         self.expect("SELECT")
         distinct = self.accept("DISTINCT")
-        if distinct and self.sees("ON"):
-            fix = "number the rows: QUALIFY ROW_NUMBER() OVER (PARTITION BY x ORDER BY n DESC) = 1"
-            raise refuse_unsupported("DISTINCT ON", fix, self.through(start, self.index))
+        once = self._distinct_on(start) if distinct and self.accept("ON") else None
+        if once is not None:
+            distinct = False
         if not distinct:
             self.accept("ALL")
         top = self._top() if self.sees("TOP") and self.tokens[self.index + 1].kind == "number" else None
@@ -193,8 +199,21 @@ class _QueryParser(FromParser):
         if distinct and not keys and not any(is_star(o.scalar) or has_aggregate(o.scalar) for o in outputs):
             keys, distinct = tuple(dict.fromkeys(output.scalar for output in outputs)), False  # each value once
         found = Query(source, outputs, where, keys, having, (), top, 0, distinct, sets, qualify, self.since(start))
-        self.windows = windows
-        return _with_windows(found, windows)
+        self.windows, self.once = windows, once
+        found = _with_windows(found, windows)
+        if once is None:
+            return found
+        kept = _first_of(once) if found.qualify is None else Call(Function.AND, (found.qualify, _first_of(once)))
+        return replace(found, qualify=kept)
+
+    def _distinct_on(self, start: int) -> Window:
+        """DISTINCT ON (a, b): one row of each, the first in the order of the query. It means a number of rows."""
+        self.expect("(")
+        partition = [self.count_parts(self.scalar())]
+        while self.accept(","):
+            partition.append(self.count_parts(self.scalar()))
+        self.expect(")")
+        return Window("row_number", (), None, tuple(partition), at=self.since(start))
 
     def _windows(self) -> dict[str, Window]:
         """WINDOW w AS (PARTITION BY ward ORDER BY n), ...: by name in small letters."""
@@ -418,6 +437,26 @@ class _QueryParser(FromParser):
         if name == "OFFSET" and not self.accept("ROWS"):
             self.accept("ROW")
         return number
+
+
+def _first_of(once: Window) -> Call:
+    """ROW_NUMBER() OVER (...) = 1."""
+    return Call(Function.EQUAL, (once, Literal(1)), once.at)
+
+
+def _order_once(query: Query, once: Window) -> Query:
+    """The query whose DISTINCT ON takes the first rows in its order; a name of the select list is what it names."""
+    named = {output.name.lower(): output.scalar for output in query.outputs if not is_star(output.scalar)}
+
+    def read(item: OrderItem) -> OrderItem:
+        scalar = item.scalar
+        if isinstance(scalar, ColumnReference) and scalar.table is None:
+            scalar = named.get(scalar.name.lower(), scalar)
+        return replace(item, scalar=scalar)
+
+    ordered = replace(once, order=tuple(map(read, query.order)))
+    assert query.qualify is not None
+    return replace(query, qualify=rebuild(query.qualify, lambda node: ordered if node is once else None))
 
 
 def has_aggregate(scalar: Scalar) -> bool:

@@ -4,6 +4,10 @@
 put on its grid first, because engines add floats in an order that other units influence), least and largest values, and
 averages as the quotient of the two. How many rows a unit has is not bounded, so a count or a sum has no bounds until
 the question clamps it.
+
+The unit need not be named where a key determines it: rows with the same key of a private table are one unit's
+(`RowReference`). It is then grouped by along with the others, which makes no more groups. A public relation has no
+units, so it may be grouped by anything; no two rows of the result share all keys.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from tacit.aggregates.argument import quantize_argument, quote_aggregate
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar, bind
 from tacit.plan.join import columns_of
-from tacit.plan.relation import Field, Relation, condition
+from tacit.plan.relation import Field, Relation, RowReference, condition
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.functions import Function
 from tacit.query.nodes import (
@@ -39,8 +43,9 @@ INNER = frozenset({"count", "sum", "avg", "min", "max"})
 
 
 def aggregate_per_unit(query: Query, relation: Relation, names: Iterator[str]) -> Relation:
-    """The rows of a subquery that groups by the unit, and maybe by more."""
-    if relation.unit is None or not any(relation.is_unit(key) for key in query.keys):
+    """The rows of a subquery that groups by the unit, and maybe by more; or of a public one."""
+    public = relation.people is None and bool(query.keys)
+    if not public and (relation.unit is None or not any(_determines_unit(relation, key) for key in query.keys)):
         unit = next((f.name for f in relation.fields if f.is_unit), None)
         there = "" if unit is None else f"group by {unit} there, or "
         raise Refused(
@@ -66,13 +71,40 @@ def aggregate_per_unit(query: Query, relation: Relation, names: Iterator[str]) -
             fold.key_fields.get(relation.resolve(output.scalar)) if isinstance(output.scalar, ColumnReference) else None
         )
         fresh = replace(bound, scalar=ColumnReference(here))
-        fields.append(Field(name, "", fresh) if known is None else replace(known, name=name, source="", bound=fresh))
-    unit = next(names)
-    columns.append((unit, ColumnReference(fold.unit)))
-    single = len(query.keys) == 1
+        computed = Field(name, "", fresh, raw=here if public and fold.is_key(bound.scalar) else "")
+        fields.append(computed if known is None else fold.pass_key(known, name, fresh))
+    unit = None
+    if not public:
+        unit = next(names)
+        columns.append((unit, ColumnReference(fold.unit)))
+    single = not public and len(query.keys) == 1 and relation.is_unit(query.keys[0])
     each = ContributionBounds(1, 1) if single else relation.each
-    whole = Projection(rows, tuple(columns), having)
-    return replace(relation, rows=whole, fields=tuple(fields), unit=unit, each=each, single=single, sources=())
+    return replace(
+        relation,
+        rows=Projection(rows, tuple(columns), having),
+        fields=tuple(fields),
+        unit=unit,
+        each=each,
+        single=single,
+        sources=(),
+        implied=(),
+        keys=fold.find_keys(columns) if public else (),
+    )
+
+
+def _determines_unit(relation: Relation, key: Scalar) -> bool:
+    """Whether rows that share a key are one unit's: it is the unit, or names a row of a private table."""
+    key = relation.bare(key)
+    return relation.is_unit(key) or (
+        isinstance(key, ColumnReference) and _link_as_stored(relation.field_of(key, links=True)) is not None
+    )
+
+
+def _link_as_stored(found: Field) -> RowReference | None:
+    """What a field names, where its values are those that are stored and not clamped ones."""
+    if found.link is None or found.bound.scalar != ColumnReference(found.link.column):
+        return None
+    return found.link
 
 
 @dataclass
@@ -89,8 +121,9 @@ class _Fold:
     def __post_init__(self) -> None:
         for key in map(self.relation.bare, self.query.keys):
             name = next(self.names)
-            plain = self.relation.field_of(key) if isinstance(key, ColumnReference) else None
-            bound = plain.bound if plain is not None and plain.is_unit else self.relation.bind(key)
+            plain = self.relation.field_of(key, links=True) if isinstance(key, ColumnReference) else None
+            opaque = plain is not None and (plain.is_unit or plain.is_unlisted_link)
+            bound = plain.bound if plain is not None and opaque else self.relation.bind(key)
             if bound.type is Type.FLOAT:
                 fix = "group by FLOOR(x), or by an int, text or date column"
                 raise Refused(ErrorCode.TYPE, "cannot group by a float", at=getattr(key, "at", None), fix=fix)
@@ -106,6 +139,30 @@ class _Fold:
                 self.unit = name if bound.scalar == own else next(self.names)
                 if self.unit != name:
                     self.keys.append((self.unit, own))
+        if not self.unit and self.relation.unit is not None:
+            self.unit = next(self.names)
+            self.keys.append((self.unit, ColumnReference(self.relation.unit)))
+
+    def pass_key(self, known: Field, name: str, bound: TypedScalar) -> Field:
+        """A key as a column of the result."""
+        assert isinstance(bound.scalar, ColumnReference)
+        link = _link_as_stored(known)
+        if link is not None:
+            link = replace(link, column=bound.scalar.name, is_key=len(self.query.keys) == 1)
+        if self.relation.people is not None:
+            return replace(known, name=name, source="", bound=bound, link=link)
+        alone = len(self.query.keys) == 1
+        return Field(name, "", bound, known.values, known.other, unique=alone, raw=bound.scalar.name)
+
+    def is_key(self, scalar: Scalar) -> bool:
+        """Whether a scalar over the groups is one of the keys."""
+        return isinstance(scalar, ColumnReference) and any(name == scalar.name for name, _ in self.keys)
+
+    def find_keys(self, columns: list[tuple[str, Scalar]]) -> tuple[frozenset[str], ...]:
+        """The columns of a public result that no two rows share, where all keys are among its columns."""
+        there = {scalar.name: here for here, scalar in columns if isinstance(scalar, ColumnReference)}
+        found = [there.get(name) for name, _ in self.keys]
+        return (frozenset(name for name in found if name is not None),) if None not in found else ()
 
     def bind(self, scalar: Scalar) -> TypedScalar:
         return bind(scalar, self.leaf, rows=True)
@@ -119,7 +176,7 @@ class _Fold:
                 return known
         if isinstance(node, ColumnReference):
             what = f"{node.name} is neither grouped by nor inside an aggregate"
-            ordered = self.relation.field_of(node).bound.type in ORDERED_TYPES
+            ordered = self.relation.field_of(node, links=True).bound.type in ORDERED_TYPES
             instead = f"MAX({node.name})" if ordered else f"COUNT(DISTINCT {node.name})"
             raise Refused(ErrorCode.RAW_COLUMN, what, at=node.at, fix=f"add it to GROUP BY, or write {instead}")
         return None

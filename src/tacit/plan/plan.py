@@ -182,7 +182,7 @@ def plan_for(query: Query, policy: Policy, epsilon: Any, *, rounded: bool = True
     price = whole(price) if rounded else price
     query = flatten_query(query)
     scope = Scope(policy)
-    relation = scope.relation(query.source)
+    query, relation = scope.open(query)
     if relation.people is None:
         raise Refused(
             ErrorCode.UNSUPPORTED,

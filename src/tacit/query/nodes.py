@@ -77,6 +77,23 @@ class Aggregate:
 
 
 @dataclass(frozen=True)
+class InSubquery:
+    """Whether the operand is among the values of a subquery's one column. `plan/semi_join.py` says what it means."""
+
+    operand: Scalar
+    query: Query | UnionAll
+    at: SourceLocation | None = _place()
+
+
+@dataclass(frozen=True)
+class Exists:
+    """Whether a subquery has rows, which may depend on the row outside. `plan/semi_join.py` says what it means."""
+
+    query: Query | UnionAll
+    at: SourceLocation | None = _place()
+
+
+@dataclass(frozen=True)
 class Clamp:
     """The operand, NaN read as NULL and, where there are bounds, moved to the nearest one."""
 
@@ -117,7 +134,20 @@ class ReleasedKey:
     index: int
 
 
-Scalar = Literal | ColumnReference | Call | Case | Aggregate | Clamp | ToFloat | Quantize | ReleasedValue | ReleasedKey
+Scalar = (
+    Literal
+    | ColumnReference
+    | Call
+    | Case
+    | Aggregate
+    | InSubquery
+    | Exists
+    | Clamp
+    | ToFloat
+    | Quantize
+    | ReleasedValue
+    | ReleasedKey
+)
 
 
 @dataclass(frozen=True)
@@ -157,7 +187,12 @@ class DerivedTable:
 
 @dataclass(frozen=True)
 class Join:
-    """Two sources matched by a condition, or by the columns of USING. `outer` is a LEFT JOIN."""
+    """Two sources matched by a condition, or by the columns of USING. `outer` is a LEFT JOIN.
+
+    A RIGHT JOIN is the LEFT JOIN of the other side, and `swapped`: its columns come in the order of the text. A FULL
+    JOIN is outer and `full`. `natural` matches the columns of the same name. Without any of these it is a comma or a
+    CROSS JOIN, whose condition stands in WHERE.
+    """
 
     left: FromItem
     right: FromItem
@@ -165,6 +200,14 @@ class Join:
     using: tuple[str, ...]
     outer: bool
     at: SourceLocation | None = _place()
+    natural: bool = False
+    swapped: bool = False
+    full: bool = False
+
+    @property
+    def is_cross(self) -> bool:
+        """Whether nothing says which rows match."""
+        return self.on is None and not self.using and not self.natural
 
 
 FromItem = TableReference | DerivedTable | Join
@@ -310,7 +353,7 @@ def children(scalar: Scalar) -> tuple[Scalar, ...]:
             return (*(part for branch in branches for part in branch), otherwise)
         case Aggregate(_, argument, others=others):
             return others if argument is None else (argument, *others)
-        case Clamp(operand) | ToFloat(operand) | Quantize(operand):
+        case Clamp(operand) | ToFloat(operand) | Quantize(operand) | InSubquery(operand):
             return (operand,)
         case _:
             return ()

@@ -30,7 +30,7 @@ from tacit.policy.model import Policy
 
 pytestmark = pytest.mark.slow
 
-SEEDS = range(12 if FULL else 3)
+SEEDS = range(12 if FULL else 2)
 Rows = list[dict[str, Any]]
 SMALL = {"type": "int", "lower": -50, "upper": 50}
 TEXT = {"type": "text"}
@@ -121,9 +121,7 @@ def make_rows(seed: int) -> dict[str, Rows]:
         "payments": some(9, order_id=lambda: maybe(rng.choice(keys)), paid=number),
         "visits": some(12, customer_id=lambda: maybe(rng.choice(people)), score=number),
         "sales": some(15, customer_id=lambda: maybe(rng.choice(people)), product=letter, year=number),
-        "products": [
-            {"product": maybe(p), "origin": letter(), "price": number(), "weight": number()} for p in "abc"
-        ],
+        "products": [{"product": maybe(p), "origin": letter(), "price": number(), "weight": number()} for p in "abc"],
         "stores": [
             {"store": p, "city": maybe(rng.choice(["PAID", "Zurich", "zurich"])), "size": number()} for p in "abd"
         ],

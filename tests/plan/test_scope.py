@@ -17,7 +17,7 @@ from tacit.aggregates.registry import read_question as parse
 from tacit.engines.reference import ReferenceEngine
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.contribution import vector_l2_sensitivity
-from tacit.plan.join import Pair
+from tacit.plan.join import JoinPair
 from tacit.plan.noise import Part
 from tacit.plan.plan import Plan, plan_for
 from tacit.policy.load import load
@@ -259,7 +259,7 @@ def test_rows_of_other_people_are_refused_and_would_be_seen(sql: str, monkeypatc
         plan_for(parse(sql), POLICIES["add-remove"], 1)
     assert caught.value.code is ErrorCode.UNSUPPORTED
     # with the rule switched off, many patients' visits come with the labs of one
-    monkeypatch.setattr(Pair, "is_of_units", property(lambda _: True))
+    monkeypatch.setattr(JoinPair, "is_of_units", property(lambda _: True))
     wrong = plan_for(parse(sql), POLICIES["add-remove"], 1)
     visit, lab = {"ward": 0, "age": 5}, {"ward": 0, "level": 4}
     others = {n: {"visits": [visit] * 2, "labs": [], "items": []} for n in range(20)}

@@ -18,7 +18,18 @@ from tacit.plan.foreign_keys import joins_of
 from tacit.plan.join import common_equalities, conjuncts, join_relations
 from tacit.plan.relation import Relation, belongs_to
 from tacit.query.functions import Function
-from tacit.query.nodes import Call, ColumnReference, FromItem, Join, Query, Scalar, find_location, walk
+from tacit.query.nodes import (
+    Call,
+    ColumnReference,
+    Exists,
+    FromItem,
+    InSubquery,
+    Join,
+    Query,
+    Scalar,
+    find_location,
+    walk,
+)
 
 Look = Callable[[FromItem], Relation]
 """Tells what a source means, to look names up; with all keys that are not listed."""
@@ -26,10 +37,27 @@ Look = Callable[[FromItem], Relation]
 
 def connect_sources(query: Query, look: Look) -> Query:
     """The query with the equalities of WHERE as the conditions of joins that have none."""
-    if not _has_cross(query.source):
+    source, lifted = _lift(query.source)
+    if not lifted and not _has_cross(source):
         return query
-    source, rest = _connect(query.source, conjuncts(query.where), look)
+    source, rest = _connect(source, [*conjuncts(query.where), *lifted], look)
     return replace(query, source=source, where=all_of(rest, query.where))
+
+
+def _lift(source: FromItem) -> tuple[FromItem, list[Scalar]]:
+    """The source without conditions of inner joins that hold a subquery: in WHERE they mean the same."""
+    if not isinstance(source, Join):
+        return source, []
+    left, lifted = _lift(source.left)
+    if source.outer:
+        return replace(source, left=left), lifted
+    right, others = _lift(source.right)
+    parts = conjuncts(source.on)
+    own = [part for part in parts if any(isinstance(node, InSubquery | Exists) for node in walk(part))]
+    on = all_of([part for part in parts if part not in own], source.on)
+    if own and on is None and not source.using:
+        return replace(source, left=left, right=right), [*lifted, *others]
+    return replace(source, left=left, right=right, on=on), [*lifted, *others, *own]
 
 
 def all_of(conditions: list[Scalar], former: Scalar | None) -> Scalar | None:

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 
 from tacit.plan.relation import RowReference
 from tacit.policy.model import Policy, Table, UnitForeignKey
+from tacit.query.functions import Function
 from tacit.query.nodes import (
+    Call,
     ColumnReference,
     DerivedTable,
     Exists,
@@ -94,7 +96,7 @@ def find_wanted_keys(query: Query, policy: Policy, *, is_inner: bool) -> WantedK
         }
     for join in joins_of(query.source):
         using |= {name.lower() for name in join.using}
-        using |= {key for _, key in hidden} if join.natural else set()
+        using |= {key for _, key in hidden} if join.natural or not _has_equality(join) else set()
     # How many tables have a listed column of that name, which it means in the first place.
     listed = {key: sum(_lists(leaf, key, policy) for leaf in leaves) for _, key in hidden}
     return frozenset(
@@ -130,6 +132,12 @@ def joins_of(source: FromItem) -> Iterator[Join]:
         yield source
         yield from joins_of(source.left)
         yield from joins_of(source.right)
+
+
+def _has_equality(join: Join) -> bool:
+    """Whether a join names columns to match. One that does not is refused, with those that there are."""
+    on = () if join.on is None else walk(join.on)
+    return bool(join.using) or any(isinstance(node, Call) and node.function == Function.EQUAL for node in on)
 
 
 def _matching(query: Query, *, is_inner: bool) -> Iterator[Scalar]:

@@ -30,7 +30,7 @@ from tacit.query.types import Type
 
 
 @dataclass(frozen=True)
-class Pair:
+class JoinPair:
     """An equality between two relations: on each side the field, if it is one, and the scalar."""
 
     ours: Field | None
@@ -50,7 +50,7 @@ class Pair:
         other = None if self.theirs is None else self.theirs.link
         return None if one is None or other is None or not one.names_same_row(other) else (one, other)
 
-    def as_stored(self) -> Pair:
+    def as_stored(self) -> JoinPair:
         """The equality of what is stored, where both sides name a row: clamped, two keys could be equal."""
         if self.links is None:
             return self
@@ -63,7 +63,7 @@ class _Match:
     """How rows match: whose the joined rows are, and whether a row of each side finds at most one of the other."""
 
     kept: Relation
-    pairs: list[Pair]
+    pairs: list[JoinPair]
     left_once: bool
     right_once: bool
 
@@ -71,16 +71,10 @@ class _Match:
 def join_relations(left: Relation, right: Relation, node: Join, new_names: Iterator[str]) -> Relation:
     """The join of two relations, or Refused where a row could become another unit's or too many."""
     if node.natural:
-        node = replace(node, using=_common_names(left, right, node))
+        node = replace(node, using=common_names(left, right, node))
     if node.outer:
         right = _fill_right_side(right, new_names)
-    names = [*left.sources, *right.sources]
-    if len({name.lower() for name in names}) < len(names):
-        fix = "give each a name of its own: FROM visits AS a JOIN visits AS b ON ..."
-        raise Refused(ErrorCode.AMBIGUOUS, "two tables of this question have the same name", at=node.at, fix=fix)
-    fields = (*left.fields, *_hide_using_columns(right.fields, node.using))
-    implied = (*left.implied, *_hide_using_columns(right.implied, node.using))
-    both = replace(left, fields=fields, sources=tuple(names), implied=implied)
+    both = _put_together(left, right, node)
     pairs, rest = _pairs(left, right, both, node)
     if not pairs:
         raise _without_equality(left, right, node)
@@ -97,7 +91,7 @@ def join_relations(left: Relation, right: Relation, node: Join, new_names: Itera
         match.kept,
         rows=rows,
         fields=fields,
-        sources=tuple(names),
+        sources=both.sources,
         implied=implied,
         keys=_joined_keys(left, right, match),
     )
@@ -177,7 +171,7 @@ def _all_of(conditions: list[Scalar]) -> Scalar:
     return conditions[0] if len(conditions) == 1 else Call(Function.AND, tuple(conditions))
 
 
-def _common_names(left: Relation, right: Relation, node: Join) -> tuple[str, ...]:
+def common_names(left: Relation, right: Relation, node: Join) -> tuple[str, ...]:
     """The columns that a NATURAL JOIN matches: those of the same name, listed or not."""
     theirs = {f.name.lower() for f in _own_columns(right)}
     common = tuple(dict.fromkeys(f.name for f in _own_columns(left) if f.name.lower() in theirs))
@@ -228,7 +222,7 @@ def columns_of(rows: RelationalNode) -> Iterator[str]:
             yield from columns_of(parts[0])
 
 
-def match_units(left: Relation, right: Relation, pairs: list[Pair], node: Join) -> _Match:
+def match_units(left: Relation, right: Relation, pairs: list[JoinPair], node: Join) -> _Match:
     """Whose rows the joined ones are, and how many may be kept of a unit."""
     left_once = is_unique(right, [pair.theirs for pair in pairs])
     right_once = is_unique(left, [pair.ours for pair in pairs])
@@ -240,7 +234,7 @@ def match_units(left: Relation, right: Relation, pairs: list[Pair], node: Join) 
         return _Match(left, _as_compound(left, right, pairs), True, False)
     if left.people is None:
         if node.outer:
-            what = "LEFT JOIN from a public table to a private one"
+            what = f"{'RIGHT' if node.swapped else 'LEFT'} JOIN that keeps rows of a public table which match nothing"
             raise _refuse(node, what, "join from the private table, or write JOIN: rows without a unit are left out")
         if not right_once:
             raise _not_unique(left, [pair.ours for pair in pairs], node)
@@ -256,7 +250,7 @@ def is_unique(relation: Relation, fields: list[Field | None]) -> bool:
     return any(key <= columns for key in relation.keys)
 
 
-def _as_compound(left: Relation, right: Relation, pairs: list[Pair]) -> list[Pair]:
+def _as_compound(left: Relation, right: Relation, pairs: list[JoinPair]) -> list[JoinPair]:
     """The equalities; the columns of a key of several, which makes the match unique, are taken as they lie."""
     for side, is_right in ((right, True), (left, False)):
         fields = [pair.theirs if is_right else pair.ours for pair in pairs]
@@ -270,14 +264,14 @@ def _as_compound(left: Relation, right: Relation, pairs: list[Pair]) -> list[Pai
     return pairs
 
 
-def _take_as_it_lies(pair: Pair, is_right: bool) -> Pair:
+def _take_as_it_lies(pair: JoinPair, is_right: bool) -> JoinPair:
     found, side = (pair.theirs, pair.right) if is_right else (pair.ours, pair.left)
     assert found is not None
     raw = replace(side, scalar=ColumnReference(found.raw))
     return replace(pair, right=raw) if is_right else replace(pair, left=raw)
 
 
-def _match_private(left: Relation, right: Relation, pairs: list[Pair], node: Join) -> _Match:
+def _match_private(left: Relation, right: Relation, pairs: list[JoinPair], node: Join) -> _Match:
     """Private rows with private ones, on the unit of both or along a foreign key. `plan/scope.py` has the proof."""
     if left.unit is None or right.unit is None:
         what = "a join of private tables of which one has rows as its units"
@@ -306,12 +300,12 @@ def _match_private(left: Relation, right: Relation, pairs: list[Pair], node: Joi
     if any(theirs.is_key for _, theirs in links):
         return _Match(left, pairs, True, right_once)
     if any(ours.is_key for ours, _ in links):
-        each = _either(left.each, right.each) if node.outer else right.each
+        each = either_bounds(left.each, right.each) if node.outer else right.each
         return _Match(replace(left, each=each, single=right.single and not node.outer), pairs, left_once, True)
     return _Match(replace(left, each=product, single=left.single and right.single), pairs, left_once, right_once)
 
 
-def _either(one: ContributionBounds, other: ContributionBounds) -> ContributionBounds:
+def either_bounds(one: ContributionBounds, other: ContributionBounds) -> ContributionBounds:
     """What is kept of a unit whose rows are of two kinds, as in a UNION ALL."""
     declared = one.total is not None or other.total is not None
     return ContributionBounds(
@@ -320,20 +314,59 @@ def _either(one: ContributionBounds, other: ContributionBounds) -> ContributionB
 
 
 def _unit_fix(left: Relation, right: Relation) -> str:
-    sides = ((*left.fields, *left.implied), (*right.fields, *right.implied))
-    named = [next((f"{f.source}.{f.name}" for f in side if f.is_unit), None) for side in sides]
-    if None in named:
+    match = suggest_match(left, right)
+    if match is None:
         return "select the unit on both sides, and add it to the condition"
-    return f"add the unit to the condition: ON {named[0]} = {named[1]}"
+    return f"add the unit to the condition: ON {match}"
+
+
+def suggest_match(left: Relation, right: Relation) -> str | None:
+    """An equality by which rows may be matched, from what the policy declares: None where there is none.
+
+    Along a foreign key, on the unit, or on a unique column of a public table and one of the same name.
+    """
+    ours, theirs = (tuple(f for f in (*r.fields, *r.implied) if not f.hidden) for r in (left, right))
+    keys = [(one, other) for one in ours if _is_key(one) for other in theirs]
+    keys += [(one, other) for other in theirs if _is_key(other) for one in ours if not _is_key(one)]
+    private = left.people is not None and left.people == right.people
+    public = left.people is None or right.people is None
+
+    def rank(one: Field, other: Field) -> int | None:
+        if private and JoinPair(one, other, one.bound, other.bound).links is not None:
+            return 0
+        if private and one.is_unit and other.is_unit:
+            return 1
+        alike = one.bound.type is other.bound.type and one.name.lower() == other.name.lower()
+        return 2 if public and alike and (one.unique or other.unique) else None
+
+    ranked = [(found, pair) for pair in keys if (found := rank(*pair)) is not None]
+    if not ranked:
+        return None
+    best = min(ranked, key=lambda item: item[0])[1]
+    return " = ".join(f"{quote(f.source)}.{quote(f.name)}" for f in best)
+
+
+def _is_key(found: Field) -> bool:
+    return found.is_unit or found.unique or found.link is not None
+
+
+def quote(name: str) -> str:
+    """A name as a question writes it."""
+    return name if name.isidentifier() else '"' + name.replace('"', '""') + '"'
 
 
 def _without_equality(left: Relation, right: Relation, node: Join) -> Refused:
     one, other = left.sources[0], right.sources[0]
+    match = suggest_match(left, right)
     if node.is_cross:
-        fix = f"say in WHERE which of their rows match: {one}.x = {other}.x"
-        return _refuse(node, f"{one} with {other} without an equality of their columns", fix)
-    fix = f"match a column of each: ON {one}.x = {other}.x, and more with AND"
-    return _refuse(node, "a join without an equality of columns", fix)
+        what = f"{one} with {other} without an equality of their columns"
+        if match is None:
+            return _refuse(node, what, "say in WHERE which of their rows match, by an equality of columns")
+        return _refuse(node, what, f"say in WHERE which of their rows match: {match}")
+    what = "a join without an equality of columns"
+    if match is None:
+        return _refuse(node, what, "match a column of each with =, and more with AND")
+    return _refuse(node, what, f"match a column of each: ON {match}, and more with AND")
 
 
 def conjuncts(scalar: Scalar | None) -> list[Scalar]:
@@ -352,9 +385,25 @@ def common_equalities(scalar: Scalar) -> list[Scalar]:
     return [part for part in equal if all(part in branch for branch in others)]
 
 
-def _pairs(left: Relation, right: Relation, both: Relation, node: Join) -> tuple[list[Pair], list[Scalar]]:
+def find_pairs(left: Relation, right: Relation, node: Join) -> tuple[list[JoinPair], list[Scalar]]:
+    """The equalities of a join between two relations, and the conditions that are none."""
+    return _pairs(left, right, _put_together(left, right, node), node)
+
+
+def _put_together(left: Relation, right: Relation, node: Join) -> Relation:
+    """The names of both sides."""
+    names = (*left.sources, *right.sources)
+    if len({name.lower() for name in names}) < len(names):
+        fix = "give each a name of its own: FROM visits AS a JOIN visits AS b ON ..."
+        raise Refused(ErrorCode.AMBIGUOUS, "two tables of this question have the same name", at=node.at, fix=fix)
+    fields = (*left.fields, *_hide_using_columns(right.fields, node.using))
+    implied = (*left.implied, *_hide_using_columns(right.implied, node.using))
+    return replace(left, fields=fields, sources=names, implied=implied)
+
+
+def _pairs(left: Relation, right: Relation, both: Relation, node: Join) -> tuple[list[JoinPair], list[Scalar]]:
     """The equalities between the two sides, and the conditions that are none."""
-    pairs: list[Pair] = []
+    pairs: list[JoinPair] = []
     rest: list[Scalar] = []
     for name in node.using:
         column = ColumnReference(name, at=node.at)
@@ -385,11 +434,11 @@ def _sides(part: Scalar, left: Relation, both: Relation) -> tuple[Scalar, Scalar
     return (part.arguments[1], part.arguments[0]) if about == [False, True] else None
 
 
-def make_pair(left: Relation, right: Relation, ours: Scalar, theirs: Scalar) -> Pair:
+def make_pair(left: Relation, right: Relation, ours: Scalar, theirs: Scalar) -> JoinPair:
     """An equality between two relations, or Refused where its sides cannot be compared."""
     one, first = _side(left, ours)
     two, second = _side(right, theirs)
-    pair = Pair(one, two, first, second)
+    pair = JoinPair(one, two, first, second)
     for relation, found, scalar in ((left, one, ours), (right, two, theirs)):
         if found is not None and found.is_unlisted_link and pair.links is None:
             assert isinstance(scalar, ColumnReference)
@@ -443,12 +492,6 @@ def _not_unique(public: Relation, on: list[Field | None], node: Join) -> Refused
         f"a join on {named}, which several rows may share,",
         fix,
     )
-
-
-def refuse_full_join(node: Join) -> Refused:
-    """A refusal of FULL JOIN."""
-    what = "FULL JOIN, whose rows without a match on either side would need a unit of their own,"
-    return _refuse(node, what, "ask twice, with LEFT JOIN and with the tables swapped")
 
 
 def _refuse(node: Join, what: str, fix: str) -> Refused:

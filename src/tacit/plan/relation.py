@@ -150,7 +150,8 @@ class Relation:
             )
         if isinstance(node, InSubquery | Exists):
             what = "IN or EXISTS with a subquery is answered in WHERE and in what is aggregated, and not here"
-            raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix="move it into WHERE")
+            fix = "compute it in a subquery: FROM (SELECT *, x IN (...) AS found FROM ...) AS t"
+            raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix=fix)
         if not isinstance(node, ColumnReference):
             return None
         found = self.field_of(node)

@@ -12,6 +12,7 @@ no others; what is kept of them is bounded afterwards, by a choice that looks at
 - Private with private, along a foreign key that the policy declares: the same, by the theorem below.
 - A LEFT JOIN keeps rows that find nothing. Which rows of the right side there are to be found, and whether a row looks
   for any, are conditions on rows of the same unit.
+- A FULL JOIN of private relations is a LEFT JOIN and the other side's rows that find nothing (`plan/full_join.py`).
 - A subquery without aggregates computes row by row. One that groups by the unit computes from each unit's own rows,
   with aggregates that are exact and do not depend on the order of rows. A public one may group by anything.
 - IN and EXISTS with a subquery add a column to each row (`plan/semi_join.py`).
@@ -48,7 +49,8 @@ from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar
 from tacit.plan.connect import connect_sources
 from tacit.plan.fold import aggregate_per_unit
 from tacit.plan.foreign_keys import NO_KEYS, WantedKeys, all_keys, find_wanted_keys, refer, unit_name_of, unlisted_keys
-from tacit.plan.join import join_relations, refuse_full_join
+from tacit.plan.full_join import join_fully
+from tacit.plan.join import join_relations
 from tacit.plan.notes import about_constants
 from tacit.plan.relation import Field, Relation, belongs_to, condition
 from tacit.plan.semi_join import answer_predicates
@@ -114,10 +116,11 @@ class Scope:
             case TableReference():
                 return self._table(source, wanted)
             case Join():
+                sides = self.relation(source.left, wanted), self.relation(source.right, wanted)
                 if source.full:
-                    raise refuse_full_join(source)
-                left, right = self.relation(source.left, wanted), self.relation(source.right, wanted)
-                return join_relations(left, right, source, self.names)
+                    again = self.relation(source.left, wanted), self.relation(source.right, wanted)
+                    return join_fully(sides, again, source, self.names)
+                return join_relations(*sides, source, self.names)
             case DerivedTable(query, alias):
                 inner = self.rows_of(query)
                 fields = tuple(replace(f, source=alias, hidden=False) for f in inner.fields)

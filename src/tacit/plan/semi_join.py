@@ -12,23 +12,29 @@ what a row finds is made of rows of its own unit (`plan/scope.py`); one that is 
 otherwise NULL where there are rows and x or one of the c is NULL, and otherwise false. Where a condition only counts if
 it is true (WHERE, WHEN, their AND and OR) the difference is not looked at. Elsewhere, as under NOT, the rows that x is
 compared with are counted, and the c among them that are not NULL. Where x and c are the unit there is nothing to count:
-rows without a unit are left out on both sides, so that neither is NULL.
+rows without a unit are left out on both sides, so that neither is NULL. Where they name rows by a key, those whose key
+is NULL are left out of the subquery: how many there are among other people's rows is not looked at.
+
+**Order.** Some row is larger than a value just where the largest one is, and smaller just where the least one is; some
+row differs from a value just where the least or the largest does. So one comparison with the row outside may be other
+than an equality, of numbers, dates or timestamps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Protocol
 
 from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar
 from tacit.plan.connect import all_of, has_column
 from tacit.plan.flatten import aggregates
-from tacit.plan.foreign_keys import joins_of, leaves_of
-from tacit.plan.join import Pair, columns_of, conjuncts, make_pair
+from tacit.plan.foreign_keys import leaves_of
+from tacit.plan.join import JoinPair, columns_of, conjuncts, make_pair
 from tacit.plan.relation import INTERNAL, Field, Relation, condition
-from tacit.query.functions import Function
+from tacit.query.functions import COMPARISONS, Function
 from tacit.query.nodes import (
     Aggregate,
     Call,
@@ -50,10 +56,26 @@ from tacit.query.nodes import (
     find_location,
     walk,
 )
-from tacit.query.types import Type
+from tacit.query.types import ORDERED_TYPES, Type
 
 _TRUE, _FALSE, _NULL = Literal(True), Literal(False), Literal(None)
 _KEEPS_TRUTH = frozenset({Function.AND, Function.OR})
+_INTEGER = TypedScalar(_NULL, Type.INT, LEAST_INT, MOST_INT, Fraction(1))
+_ENDS = {
+    Function.GREATER: ("max",),
+    Function.GREATER_EQUAL: ("max",),
+    Function.LESS: ("min",),
+    Function.LESS_EQUAL: ("min",),
+    Function.UNEQUAL: ("min", "max"),
+}
+_TURNED = {
+    Function.LESS: Function.GREATER,
+    Function.GREATER: Function.LESS,
+    Function.LESS_EQUAL: Function.GREATER_EQUAL,
+    Function.GREATER_EQUAL: Function.LESS_EQUAL,
+}
+_Counted = tuple[str, ExactStatistic, TypedScalar]
+"""The column of a measure, the measure, and what is known of it."""
 
 
 class OpensQueries(Protocol):
@@ -77,10 +99,8 @@ def answer_predicates(
     query: Query, relation: Relation, scope: OpensQueries, *, is_inner: bool
 ) -> tuple[Query, Relation]:
     """The query over rows that have a column for each IN and EXISTS with a subquery."""
-    for join in joins_of(query.source):
-        _refuse_inside(join.on, "ON", "move it into WHERE")
     for late in (query.having, *(item.scalar for item in query.order)):
-        _refuse_inside(late, "HAVING or ORDER BY", "move it into WHERE, where it is about rows")
+        _refuse_inside(late)
     clauses = (query.where, *(output.scalar for output in query.outputs), *query.keys)
     if not any(_has_predicate(clause) for clause in clauses if clause is not None):
         return query, relation
@@ -97,11 +117,11 @@ def _has_predicate(scalar: Scalar) -> bool:
     return any(isinstance(node, InSubquery | Exists) for node in walk(scalar))
 
 
-def _refuse_inside(scalar: Scalar | None, clause: str, fix: str) -> None:
+def _refuse_inside(scalar: Scalar | None) -> None:
     for node in walk(scalar) if scalar is not None else ():
         if isinstance(node, InSubquery | Exists):
-            what = f"IN or EXISTS with a subquery in {clause} is not answered"
-            raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix=fix)
+            what = "IN or EXISTS with a subquery in HAVING or ORDER BY"
+            raise _refuse(what, "choose rows by it in WHERE, before they are grouped", node.at)
 
 
 def _refuse_raw(query: Query) -> None:
@@ -126,14 +146,16 @@ def _outside_aggregates(scalar: Scalar) -> Iterator[Scalar]:
 class _Found:
     """The rows that can be found: what they are matched on, and for IN the column that is compared, which comes first.
 
-    `demands` are conditions on the row outside alone.
+    `demands` are conditions on the row outside alone. `order` is a comparison other than an equality: of a value inside
+    with a scalar of the row outside.
     """
 
     inner: Relation
-    pairs: list[Pair]
-    compared: Pair | None
+    pairs: list[JoinPair]
+    compared: JoinPair | None
     demands: list[Scalar]
     at: SourceLocation | None
+    order: tuple[TypedScalar, Function, Scalar] | None = None
 
 
 class _Predicates:
@@ -167,35 +189,57 @@ class _Predicates:
 
     def _existence(self, node: Exists) -> Scalar:
         found = self._find(node.query, None, node.at)
-        return self._is_found(found, self._match(found, found.pairs, node))
+        return self._is_found(found, found.pairs)
 
     def _membership(self, node: InSubquery, *, only_truth: bool) -> Scalar:
         found = self._find(node.query, node.operand, node.at)
         assert found.compared is not None
-        matched = self._is_found(found, self._match(found, [found.compared, *found.pairs], node))
+        matched = self._is_found(found, [found.compared, *found.pairs])
         if only_truth or found.compared.is_of_units:
             return matched
-        if found.inner.people is not None and not _is_one_units(found.pairs):
-            what = "IN over keys of rows is answered where it only counts whether it is true, and not under NOT"
-            fix = "write EXISTS (SELECT 1 FROM ... WHERE ...), with the equality of the keys in its WHERE"
-            raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix=fix)
-        rows = ExactStatistic("count", None)
-        values = ExactStatistic("count", found.compared.right.scalar)
-        held, there = self._match(found, found.pairs, node, rows, values)[1:]
-        unknown = Call(
-            Function.OR,
-            (Call(Function.IS_NULL, (node.operand,), node.at), Call(Function.GREATER, (held, there), node.at)),
-            node.at,
-        )
-        some = Call(Function.NOT, (Call(Function.IS_NULL, (held,)),))
-        demanded = Call(Function.AND, (*found.demands, some, unknown), node.at)
-        return Case(((matched, _TRUE), (demanded, _NULL)), _FALSE, node.at)
+        if found.inner.people is None or _is_one_units(found.pairs):
+            unknown = self._is_unknown(found, node)
+        else:
+            unknown = Call(Function.AND, (*found.demands, self._is_null(found.compared)), node.at)
+        return Case(((matched, _TRUE), (unknown, _NULL)), _FALSE, node.at)
 
-    def _is_found(self, found: _Found, columns: list[ColumnReference]) -> Scalar:
-        there: Scalar = Call(Function.NOT, (Call(Function.IS_NULL, (columns[0],), found.at),), found.at)
-        if not found.demands:
+    def _is_unknown(self, found: _Found, node: InSubquery) -> Scalar:
+        """Whether there are rows to compare with, of which one is NULL, or the operand is."""
+        assert found.compared is not None
+        if found.order is not None:
+            what = "IN with a subquery that compares with the row outside other than by equality, under NOT,"
+            raise _refuse(what, "write NOT EXISTS (SELECT 1 ...), with the equality in its WHERE", node.at)
+        rows, values = ExactStatistic("count", None), ExactStatistic("count", found.compared.right.scalar)
+        held, there = self._match(found, found.pairs, (rows, _INTEGER), (values, _INTEGER))
+        some = Call(Function.NOT, (Call(Function.IS_NULL, (held,)),))
+        missing = Call(Function.GREATER, (held, there), node.at)
+        either = Call(Function.OR, (self._is_null(found.compared), missing), node.at)
+        return Call(Function.AND, (*found.demands, some, either), node.at)
+
+    def _is_null(self, compared: JoinPair) -> Scalar:
+        """Whether the operand of IN is NULL, by a column that stands for it."""
+        name = next(self.scope.names)
+        columns = [(column, ColumnReference(column)) for column in columns_of(self.relation.rows)]
+        rows = Projection(self.relation.rows, (*columns, (name, compared.left.scalar)))
+        field = Field(f"{INTERNAL}{name}", "", replace(_INTEGER, scalar=ColumnReference(name)))
+        self.relation = replace(self.relation, rows=rows, fields=(*self.relation.fields, field))
+        return Call(Function.IS_NULL, (ColumnReference(field.name),))
+
+    def _is_found(self, found: _Found, pairs: list[JoinPair]) -> Scalar:
+        there: Scalar
+        if found.order is None:
+            (rows,) = self._match(found, pairs, (ExactStatistic("count", None), _INTEGER))
+            there = Call(Function.NOT, (Call(Function.IS_NULL, (rows,), found.at),), found.at)
+        else:
+            inside, function, outside = found.order
+            ends = _ENDS[function]
+            columns = self._match(found, pairs, *((ExactStatistic(end, inside.scalar), inside) for end in ends))
+            compared = [Call(function, (column, outside), found.at) for column in columns]
+            there = compared[0] if len(compared) == 1 else Call(Function.OR, tuple(compared), found.at)
+        if not found.demands and found.order is None:
             return there
-        return Case(((Call(Function.AND, (*found.demands, there), found.at), _TRUE),), _FALSE, found.at)
+        parts = (*found.demands, there)
+        return Case(((Call(Function.AND, parts, found.at) if len(parts) > 1 else there, _TRUE),), _FALSE, found.at)
 
     def _find(self, query: Query | UnionAll, operand: Scalar | None, at: SourceLocation | None) -> _Found:
         """What a predicate looks for: its subquery without the conditions that name the row outside."""
@@ -209,8 +253,9 @@ class _Predicates:
         if operand is not None and len(query.outputs) != 1:
             what = "IN compares with one column"
             raise Refused(ErrorCode.SYNTAX, what, at=at, fix="select one column in the subquery")
-        inside, sides, demands = self._split(query)
-        outputs = [SelectItem(f"column_{number}", side) for number, (_, side) in enumerate(sides)]
+        inside, sides, demands, orders = self._split(query)
+        inner_sides = [*(side for _, side in sides), *(side for _, _, side in orders)]
+        outputs = [SelectItem(f"column_{number}", side) for number, side in enumerate(inner_sides)]
         asked = (*query.outputs, *outputs) if operand is not None else tuple(outputs)
         plain = replace(query, where=all_of(inside, query.where), outputs=asked, order=(), limit=None)
         plain, inner = self.scope.open(plain, is_inner=True)
@@ -223,22 +268,33 @@ class _Predicates:
         if operand is not None:
             compared = make_pair(self.relation, inner, operand, matched.pop(0))
         pairs = [
-            make_pair(self.relation, inner, ours, theirs) for (ours, _), theirs in zip(sides, matched, strict=True)
+            make_pair(self.relation, inner, ours, theirs) for (ours, _), theirs in zip(sides, matched, strict=False)
         ]
-        return _Found(inner, pairs, compared, demands, at)
+        order = None
+        if orders:
+            outside, function, _ = orders[0]
+            bound = inner.bind(matched[-1])
+            if bound.type not in ORDERED_TYPES:
+                what = f"a subquery that compares a {bound.type} with the row outside other than by equality"
+                raise _refuse(what, "compare with =, or compare numbers or dates", find_location(outside))
+            order = (replace(bound, nullable=True), function, outside)
+        return _Found(inner, pairs, compared, demands, at, order)
 
-    def _compare(self, operand: Scalar, inner: Relation, at: SourceLocation | None) -> Pair:
+    def _compare(self, operand: Scalar, inner: Relation, at: SourceLocation | None) -> JoinPair:
         if len(inner.fields) != 1:
             what = "IN compares with one column"
             raise Refused(ErrorCode.SYNTAX, what, at=at, fix="select one column in the subquery")
         return make_pair(self.relation, replace(inner, sources=("",)), operand, ColumnReference(inner.fields[0].name))
 
-    def _split(self, query: Query) -> tuple[list[Scalar], list[tuple[Scalar, Scalar]], list[Scalar]]:
-        """The conditions inside, the equalities with the row outside, and the conditions on that alone."""
+    def _split(
+        self, query: Query
+    ) -> tuple[list[Scalar], list[tuple[Scalar, Scalar]], list[Scalar], list[tuple[Scalar, Function, Scalar]]]:
+        """The conditions inside, the equalities with the row outside, conditions on that alone, and comparisons."""
         here = [self.scope.look(leaf) for leaf in leaves_of(query.source)]
         inside: list[Scalar] = []
         sides: list[tuple[Scalar, Scalar]] = []
         demands: list[Scalar] = []
+        orders: list[tuple[Scalar, Function, Scalar]] = []
         for part in conjuncts(query.where):
             about = _places(part, here)
             if about <= {True}:
@@ -246,56 +302,77 @@ class _Predicates:
             elif about == {False} and not _has_predicate(part):
                 demands.append(part)
             else:
-                sides.append(_correlation(part, here))
-        return inside, sides, demands
+                outside, function, within = _correlation(part, here)
+                if function is Function.EQUAL:
+                    sides.append((outside, within))
+                else:
+                    orders.append((outside, function, within))
+        if len(orders) > 1:
+            what = "a subquery with several comparisons with the row outside other than equalities"
+            fix = "keep one of them, and compare with constants otherwise"
+            raise _refuse(what, fix, find_location(orders[1][2]))
+        return inside, sides, demands, orders
 
     def _match(
-        self, found: _Found, pairs: list[Pair], node: InSubquery | Exists, *measures: ExactStatistic
+        self, found: _Found, pairs: list[JoinPair], *measures: tuple[ExactStatistic, TypedScalar]
     ) -> list[ColumnReference]:
-        """Join each row with what it finds: a column that is not NULL where there is a match, and those of measures."""
-        inner, outer, names = found.inner, self.relation, self.scope.names
-        if inner.people is not None:
-            self._check_private(inner, pairs, node)
-        if any(pair.links is not None for pair in pairs) and not any(pair.is_of_units for pair in pairs):
-            pairs = [pair.as_stored() for pair in pairs]
-        keys = [(next(names), pair.right.scalar) for pair in pairs]
-        on: list[tuple[Scalar, Scalar]] = [
-            (pair.left.scalar, ColumnReference(key)) for pair, (key, _) in zip(pairs, keys, strict=True)
-        ]
-        if inner.unit is not None and not any(scalar == ColumnReference(inner.unit) for _, scalar in keys):
-            keys.append((next(names), ColumnReference(inner.unit)))
-        counted = [(next(names), measure) for measure in (measures or (ExactStatistic("count", None),))]
-        rows = PerUnitAggregation(inner.rows, tuple(keys), tuple(counted))
-        one = (Literal(1), Literal(1))
-        joined = EquiJoin(outer.rows, rows, tuple(on) or (one,), outer=True)
-        columns = [counted[0][0], *(name for name, _ in counted)]
-        number = TypedScalar(_TRUE, Type.INT, LEAST_INT, MOST_INT)
-        fields = [
-            Field(f"{INTERNAL}{c}", "", replace(number, scalar=ColumnReference(c))) for c in dict.fromkeys(columns)
-        ]
-        self.relation = replace(outer, rows=joined, fields=(*outer.fields, *fields))
-        return [ColumnReference(f"{INTERNAL}{column}") for column in columns]
-
-    def _check_private(self, inner: Relation, pairs: list[Pair], node: InSubquery | Exists) -> None:
-        """That what a row finds is its own unit's."""
-        outer = self.relation
-        if outer.people is None:
-            what = "rows of a public table that depend on private ones are nobody's, and this"
-            fix = "ask about the private table, and join the public one to it"
-        elif outer.unit is None or inner.unit is None:
-            what, fix = "a subquery over a private table in which each row is a unit", "ask about each by itself"
-        elif outer.people != inner.people:
-            what = "a subquery about different people"
-            fix = "ask about each by itself; the owner may declare that the people are the same"
-        elif not _is_one_units(pairs):
-            what = "a subquery that looks at other people's rows"
-            fix = _match_fix(outer, inner)
-        else:
-            return
-        raise Refused(ErrorCode.UNSUPPORTED, f"{what} is not answered", at=node.at, fix=fix)
+        """Join each row with what it finds: the measures of that, NULL where it finds nothing."""
+        if found.inner.people is not None:
+            _check_private(self.relation, found.inner, pairs, found.at)
+        counted = [(next(self.scope.names), measure, bound) for measure, bound in measures]
+        self.relation = _look_up(self.relation, found.inner, pairs, counted, self.scope.names)
+        return [ColumnReference(f"{INTERNAL}{name}") for name, _, _ in counted]
 
 
-def _is_one_units(pairs: list[Pair]) -> bool:
+def _look_up(
+    outer: Relation, inner: Relation, pairs: list[JoinPair], counted: list[_Counted], names: Iterator[str]
+) -> Relation:
+    """Rows, each with what is counted of those that it finds: NULL where there are none."""
+    if any(pair.links is not None for pair in pairs) and not any(pair.is_of_units for pair in pairs):
+        pairs = [pair.as_stored() for pair in pairs]
+    keys = [(next(names), pair.right.scalar) for pair in pairs]
+    on: list[tuple[Scalar, Scalar]] = [
+        (pair.left.scalar, ColumnReference(key)) for pair, (key, _) in zip(pairs, keys, strict=True)
+    ]
+    if inner.unit is not None and not any(scalar == ColumnReference(inner.unit) for _, scalar in keys):
+        keys.append((next(names), ColumnReference(inner.unit)))
+    rows = PerUnitAggregation(inner.rows, tuple(keys), tuple((name, measure) for name, measure, _ in counted))
+    one = (Literal(1), Literal(1))  # where nothing is matched, there is one row at most
+    joined = EquiJoin(outer.rows, rows, tuple(on) or (one,), outer=True)
+    fields = [Field(f"{INTERNAL}{c}", "", replace(bound, scalar=ColumnReference(c))) for c, _, bound in counted]
+    return replace(outer, rows=joined, fields=(*outer.fields, *fields))
+
+
+def keep_unmatched(
+    outer: Relation, inner: Relation, pairs: list[JoinPair], at: SourceLocation | None, names: Iterator[str]
+) -> Relation:
+    """The rows of a private relation that find none of another."""
+    _check_private(outer, inner, pairs, at)
+    counted = next(names)
+    found = _look_up(outer, inner, pairs, [(counted, ExactStatistic("count", None), _INTEGER)], names)
+    columns = tuple((name, ColumnReference(name)) for name in columns_of(found.rows))
+    return replace(found, rows=Projection(found.rows, columns, Call(Function.IS_NULL, (ColumnReference(counted),))))
+
+
+def _check_private(outer: Relation, inner: Relation, pairs: list[JoinPair], at: SourceLocation | None) -> None:
+    """That what a row finds is its own unit's."""
+    if outer.people is None:
+        what = "a row of a public table that depends on private ones, and so is nobody's,"
+        fix = "ask about the private table, and join the public one to it"
+    elif outer.unit is None or inner.unit is None:
+        what, fix = "a subquery over a private table in which each row is a unit", "ask about each by itself"
+    elif outer.people != inner.people:
+        what = "a subquery about different people"
+        fix = "ask about each by itself; the owner may declare that the people are the same"
+    elif not _is_one_units(pairs):
+        what = "a subquery that looks at other people's rows"
+        fix = _match_fix(outer, inner)
+    else:
+        return
+    raise _refuse(what, fix, at)
+
+
+def _is_one_units(pairs: list[JoinPair]) -> bool:
     """Whether rows that match are one unit's."""
     return any(pair.is_of_units or pair.links is not None for pair in pairs)
 
@@ -316,14 +393,17 @@ def _places(scalar: Scalar, here: list[Relation]) -> set[bool]:
     return {any(has_column(relation, node) for relation in here) for node in columns}
 
 
-def _correlation(part: Scalar, here: list[Relation]) -> tuple[Scalar, Scalar]:
-    """The sides of an equality with the row outside, that one first."""
-    if isinstance(part, Call) and part.function == Function.EQUAL:
-        places = [_places(side, here) for side in part.arguments]
-        if places == [{False}, {True}]:
-            return part.arguments[0], part.arguments[1]
+def _correlation(part: Scalar, here: list[Relation]) -> tuple[Scalar, Function, Scalar]:
+    """A comparison with the row outside: that side first, and how the side inside compares with it."""
+    if isinstance(part, Call) and part.function in COMPARISONS:
+        places, function = [_places(side, here) for side in part.arguments], Function(part.function)
         if places == [{True}, {False}]:
-            return part.arguments[1], part.arguments[0]
-    what = "a subquery that compares with the row outside other than by equality"
-    fix = "compare with = and a column of each, and with constants otherwise"
-    raise Refused(ErrorCode.UNSUPPORTED, f"{what} is not answered", at=find_location(part), fix=fix)
+            return part.arguments[1], function, part.arguments[0]
+        if places == [{False}, {True}]:
+            return part.arguments[0], _TURNED.get(function, function), part.arguments[1]
+    what = "a subquery that compares with the row outside other than column by column"
+    raise _refuse(what, "compare a column of each, in conditions joined by AND", find_location(part))
+
+
+def _refuse(what: str, fix: str, at: SourceLocation | None) -> Refused:
+    return Refused(ErrorCode.UNSUPPORTED, f"{what} is not answered", at=at, fix=fix)

@@ -87,3 +87,18 @@ SELECT COUNT(*), SUM(weight), COUNT(city) FROM stores s JOIN products p ON p.ori
 
 -- public tables joined on what many share
 SELECT COUNT(*), SUM(LEAST(x.n, 99)) FROM lines l JOIN (SELECT p.product AS product, COUNT(*) AS n FROM products p JOIN products q ON p.origin = q.origin GROUP BY p.product) x ON x.product = l.product
+
+-- FULL JOIN on the unit
+SELECT COUNT(*), COUNT(o.amount), COUNT(v.score), SUM(o.amount), SUM(v.score) FROM orders o FULL JOIN visits v ON o.customer_id = v.customer_id
+
+-- FULL JOIN USING, whose column is that of either side
+SELECT COUNT(*), SUM(o.amount), SUM(v.score), COUNT(DISTINCT customer_id) FROM (SELECT customer_id, amount FROM orders) o FULL OUTER JOIN (SELECT customer_id, score FROM visits WHERE score > 1) v USING (customer_id)
+
+-- FULL JOIN of one row for each unit
+SELECT COUNT(*), SUM(LEAST(a.n, 9)), SUM(LEAST(b.n, 9)), COUNT(*) FILTER (WHERE a.n IS NULL) FROM (SELECT customer_id, COUNT(*) AS n FROM orders GROUP BY customer_id) a FULL JOIN (SELECT customer_id, COUNT(*) AS n FROM visits GROUP BY customer_id) b USING (customer_id)
+
+-- FULL JOIN along a key
+SELECT COUNT(*), SUM(l.quantity), SUM(p.paid) FROM lines l FULL JOIN payments p ON p.order_id = l.order_id
+
+-- FULL JOIN on more than the unit
+SELECT COUNT(*), SUM(o.amount), SUM(v.score) FROM orders o FULL JOIN visits v ON o.customer_id = v.customer_id AND o.amount = v.score

@@ -108,3 +108,27 @@ SELECT (product IN (SELECT product FROM products)) IS TRUE AS known, COUNT(*) FR
 
 -- a union inside
 SELECT COUNT(*) FROM customers WHERE id IN (SELECT customer_id FROM orders UNION ALL SELECT customer_id FROM visits)
+
+-- a comparison with the row outside
+SELECT COUNT(*), SUM(amount) FROM orders o WHERE EXISTS (SELECT 1 FROM lines l WHERE l.order_id = o.id AND l.quantity > o.amount)
+
+-- a comparison with the row outside, turned, under NOT
+SELECT COUNT(*), SUM(amount) FROM orders o WHERE NOT EXISTS (SELECT 1 FROM visits v WHERE v.customer_id = o.customer_id AND o.amount >= v.score)
+
+-- other values of the same unit
+SELECT COUNT(*), SUM(amount) FROM orders o WHERE EXISTS (SELECT 1 FROM orders p WHERE p.customer_id = o.customer_id AND p.amount <> o.amount)
+
+-- a public table, compared
+SELECT COUNT(*) FROM lines l WHERE EXISTS (SELECT 1 FROM products p WHERE p.origin = l.product AND p.weight < l.quantity + 1)
+
+-- IN, compared
+SELECT COUNT(*) FROM visits v WHERE v.score IN (SELECT amount FROM orders o WHERE o.customer_id = v.customer_id AND o.amount <= v.score)
+
+-- a key NOT IN a subquery
+SELECT COUNT(*), SUM(amount) FROM orders WHERE id NOT IN (SELECT order_id FROM lines WHERE quantity > 2)
+
+-- from the child, NOT IN
+SELECT COUNT(*) FROM lines WHERE order_id NOT IN (SELECT id FROM orders WHERE status = 'paid')
+
+-- in the condition of a join
+SELECT COUNT(*), SUM(size) FROM orders o JOIN stores s ON s.store = o.store AND o.customer_id IN (SELECT customer_id FROM visits) AND EXISTS (SELECT 1 FROM products p WHERE p.origin = s.store)

@@ -120,6 +120,13 @@ MATCHED = [
     "SELECT COUNT(*), SUM(age) FROM visits v WHERE visit IN "
     "(SELECT visit FROM items GROUP BY visit HAVING COUNT(*) > 1)",
     "SELECT COUNT(*), SUM(age) FROM visits v WHERE age NOT IN (SELECT level FROM labs l WHERE l.patient = v.patient)",
+    "SELECT COUNT(*), SUM(age) FROM visits v WHERE NOT EXISTS "
+    "(SELECT 1 FROM labs l WHERE l.patient = v.patient AND l.level > v.age)",
+    "SELECT COUNT(*), SUM(age) FROM visits WHERE visit NOT IN (SELECT visit FROM items WHERE price > 0)",
+    "SELECT COUNT(*), SUM(age), SUM(level) FROM visits v FULL JOIN labs l ON l.patient = v.patient AND l.ward = v.ward",
+    "SELECT COUNT(*), SUM(LEAST(a.n, 3)), COUNT(b.n) FROM "
+    "(SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient) AS a FULL JOIN "
+    "(SELECT patient, COUNT(*) AS n FROM items GROUP BY patient) AS b USING (patient)",
     "SELECT COUNT(*), SUM(LEAST(m, 9)) FROM visits v JOIN "
     "(SELECT region, floor AS f, COUNT(*) AS m FROM wards GROUP BY region, floor) AS r "
     "ON v.ward = r.region AND v.age = r.f",
@@ -327,6 +334,27 @@ def test_what_is_kept_of_a_unit(plan: MakePlan):
     assert kept(plan("SELECT COUNT(*) FROM items")) == (1, 5)
 
 
+def test_what_is_kept_of_a_unit_along_a_foreign_key(plan: MakePlan):
+    # visits keep 2 groups and 3 rows in each, items 2 and 5, labs 3 and 2
+    def keep(source: str) -> tuple[int, int]:
+        return kept(plan(f"SELECT ward, COUNT(*) FROM {source} GROUP BY ward"))
+
+    on = "ON visits.visit_id = items.visit_id"
+    assert keep(f"visits JOIN items {on}") == keep(f"items JOIN visits {on}") == (2, 5)
+    assert keep(f"items LEFT JOIN visits {on}") == (2, 5)
+    assert keep(f"visits LEFT JOIN items {on}") == (2, 8)
+    assert keep("visits JOIN items ON visits.patient_id = items.patient_id") == (2, 15)
+    assert keep("visits JOIN items AS a USING (visit_id) JOIN items AS b USING (visit_id)") == (2, 25)
+    assert keep(f"visits JOIN items {on} JOIN labs ON labs.patient_id = visits.patient_id") == (3, 10)
+    each = "(SELECT visit_id, COUNT(*) AS n FROM items GROUP BY visit_id) AS each"
+    assert keep(f"visits JOIN {each} ON each.visit_id = visits.visit_id") == (2, 3)
+    # a match adds a column to each row, and no rows
+    assert keep("visits v WHERE EXISTS (SELECT 1 FROM items i WHERE i.visit_id = v.visit_id)") == (2, 3)
+    assert keep("visits v WHERE patient_id NOT IN (SELECT patient_id FROM labs)") == (2, 3)
+    # those of the LEFT JOIN, 6, and those of labs that find nothing
+    assert keep("visits v FULL JOIN labs l ON v.patient_id = l.patient_id") == (3, 8)
+
+
 def test_what_is_kept_of_a_unit_with_a_cap_on_all_its_rows(plan: MakePlan):
     # visits keep 6 groups, 6 rows in each and 6 in all; labs keep 3 groups and 2 rows in each, which are 6 in all
     caps = {"max_groups": 6, "max_rows_per_group": 6, "max_rows": 6}
@@ -361,15 +389,7 @@ def test_a_unit_with_one_row_needs_no_bounding(plan: MakePlan):
 
 
 def tables_of(rows: RelationalNode) -> list[str]:
-    match rows:
-        case Scan(table):
-            return [table]
-        case Projection(source) | PerUnitAggregation(source):
-            return tables_of(source)
-        case EquiJoin(left, right):
-            return [*tables_of(left), *tables_of(right)]
-        case RowUnion(parts):
-            return [table for part in parts for table in tables_of(part)]
+    return [scan.table for scan in scans(rows)]
 
 
 def test_a_table_that_reaches_its_unit_scans_the_other(plan: MakePlan):
@@ -421,6 +441,75 @@ def test_questions_in_other_words_have_the_same_key(plan: MakePlan):
     )
     assert plan(by_name).key == plan(inline).key
     assert plan(by_name).key != plan(by_name.replace("9", "8")).key
+
+
+@pytest.mark.parametrize(
+    ("plain", "others"),
+    [
+        (
+            "SELECT SUM(cost) FROM visits",
+            [
+                "SELECT SUM(cost) FROM public.visits",
+                'SELECT SUM("visits"."cost") FROM "clinic"."public"."visits"',
+                "SELECT SUM(public.visits.cost) FROM public.visits",
+                "SELECT SUM(`cost`) FROM `clinic.visits`",
+            ],
+        ),
+        (
+            "SELECT COUNT(*) FROM visits v JOIN wards w ON v.ward = w.ward WHERE v.age > 3",
+            [
+                "SELECT COUNT(*) FROM visits v, wards w WHERE v.ward = w.ward AND v.age > 3",
+                "SELECT COUNT(*) FROM visits v CROSS JOIN wards w WHERE v.age > 3 AND v.ward = w.ward",
+                "SELECT COUNT(*) FROM visits NATURAL JOIN wards WHERE age > 3",
+                "SELECT COUNT(*) FROM (visits v JOIN wards w USING (ward)) WHERE age > 3",
+            ],
+        ),
+        (
+            "SELECT COUNT(w.floor) FROM visits v LEFT JOIN wards w ON v.ward = w.ward",
+            ["SELECT COUNT(w.floor) FROM wards w RIGHT JOIN visits v ON v.ward = w.ward"],
+        ),
+        (
+            "SELECT AVG(LEAST(n, 9)) FROM (SELECT patient_id AS p, COUNT(*) AS n FROM visits GROUP BY patient_id) AS t",
+            [
+                "WITH t(p, n) AS (SELECT patient_id, COUNT(*) FROM visits GROUP BY patient_id) "
+                "SELECT AVG(LEAST(n, 9)) FROM t",
+                "SELECT AVG(LEAST(n, 9)) FROM (SELECT patient_id, COUNT(*) FROM visits GROUP BY patient_id) AS t(p, n)",
+                "WITH t AS MATERIALIZED (SELECT patient_id AS p, COUNT(*) AS n FROM visits GROUP BY patient_id) "
+                "SELECT AVG(LEAST(n, 9)) FROM t",
+            ],
+        ),
+    ],
+)
+def test_joins_and_names_in_other_words_are_the_same_question(plan: MakePlan, plain: str, others: list[str]):
+    assert {plan(sql).key for sql in others} == {plan(plain).key}
+
+
+def test_names_for_columns_do_not_change_what_clauses_mean(plan: MakePlan):
+    inner = "SELECT ward, COUNT(*) AS k FROM visits GROUP BY ward HAVING k > 3 ORDER BY k"
+    made = plan(f"SELECT n FROM ({inner}) AS t(w, n) WHERE w = 'A'")
+    assert [column.name for column in made.recipe.results] == ["n"]
+    assert made.key == plan("SELECT ward, COUNT(*) AS k FROM visits GROUP BY ward").key
+
+
+def test_a_key_that_is_not_listed_is_read_where_it_is_named_only(plan: MakePlan):
+    def scanned(sql: str) -> list[str]:
+        return [there for there, _ in scans(plan(sql).exact.source)[0].columns]
+
+    assert "visit_id" not in scanned("SELECT COUNT(*) FROM visits")
+    assert "visit_id" not in scanned("SELECT COUNT(*) FROM visits JOIN labs USING (patient_id)")
+    assert "visit_id" in scanned("SELECT COUNT(*) FROM visits JOIN items USING (visit_id)")
+
+
+def scans(rows: RelationalNode) -> list[Scan]:
+    match rows:
+        case Scan():
+            return [rows]
+        case Projection(source) | PerUnitAggregation(source):
+            return scans(source)
+        case EquiJoin(left, right):
+            return [*scans(left), *scans(right)]
+        case RowUnion(parts):
+            return [scan for part in parts for scan in scans(part)]
 
 
 def test_a_union_of_parts_in_another_order_is_another_question(plan: MakePlan):

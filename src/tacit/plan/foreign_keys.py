@@ -96,7 +96,10 @@ def find_wanted_keys(query: Query, policy: Policy, *, is_inner: bool) -> WantedK
         }
     for join in joins_of(query.source):
         using |= {name.lower() for name in join.using}
-        using |= {key for _, key in hidden} if join.natural or not _has_equality(join) else set()
+        if join.natural:  # those that several tables hold
+            using |= {key for _, key in hidden if sum(_holds(leaf, key, policy) for leaf in leaves) > 1}
+        elif not _has_equality(join):
+            using |= {key for _, key in hidden}
     # How many tables have a listed column of that name, which it means in the first place.
     listed = {key: sum(_lists(leaf, key, policy) for leaf in leaves) for _, key in hidden}
     return frozenset(
@@ -164,3 +167,12 @@ def _lists(leaf: TableReference | DerivedTable, name: str, policy: Policy) -> bo
         return table is not None and table.column(name) is not None
     first = leaf.query.parts[0] if isinstance(leaf.query, UnionAll) else leaf.query
     return any(is_star(output.scalar) or output.name.lower() == name for output in first.outputs)
+
+
+def _holds(leaf: TableReference | DerivedTable, name: str, policy: Policy) -> bool:
+    """Whether a table has a column of that name, listed or not."""
+    table = policy.table(leaf.table) if isinstance(leaf, TableReference) else None
+    if table is not None and name in {key.lower() for key in unlisted_keys(policy, table)}:
+        return True
+    own = table.unit.column if table is not None and isinstance(table.unit, UnitForeignKey) else ""
+    return own.lower() == name or _lists(leaf, name, policy)

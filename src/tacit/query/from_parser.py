@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tacit.errors import ErrorCode, Refused, SourceLocation
@@ -10,6 +11,8 @@ from tacit.query.expression_parser import ExpressionParser
 from tacit.query.function_calls import Aggregates
 from tacit.query.nodes import (
     STAR,
+    Call,
+    Case,
     ColumnReference,
     DerivedTable,
     FromItem,
@@ -281,7 +284,7 @@ def _is_suffix(schemas: tuple[str, ...], known: tuple[str, ...]) -> bool:
 
 
 def _name_columns(query: Query | UnionAll, names: tuple[str, ...], alias: str, at: SourceLocation) -> Query | UnionAll:
-    """A query whose first columns have other names. Where its clauses use the old ones it becomes a subquery."""
+    """A query whose first columns have other names. Where it groups by the old ones it becomes a subquery."""
     first = query.parts[0] if isinstance(query, UnionAll) else query
     if any(is_star(output.scalar) for output in first.outputs):
         raise refuse_unsupported("names for the columns of *", "list the columns inside: SELECT age AS years", at)
@@ -289,9 +292,12 @@ def _name_columns(query: Query | UnionAll, names: tuple[str, ...], alias: str, a
         what = f"{len(names)} names for {len(first.outputs)} columns"
         raise Refused(ErrorCode.SYNTAX, what, at=at, fix="give one name for each column")
     called = [*names, *(output.name for output in first.outputs[len(names) :])]
-    if isinstance(query, Query) and not _uses_output_names(query):
+    if isinstance(query, Query) and not _groups_by_output_names(query):
         outputs = tuple(SelectItem(name, o.scalar) for name, o in zip(called, query.outputs, strict=True))
-        return replace(query, outputs=outputs)
+        known = {output.name.lower(): output.scalar for output in query.outputs}
+        having = None if query.having is None else _read_names(query.having, known)
+        order = tuple(replace(item, scalar=_read_names(item.scalar, known)) for item in query.order)
+        return replace(query, outputs=outputs, having=having, order=order)
     outputs = tuple(
         SelectItem(name, ColumnReference(output.name, None, at))
         for name, output in zip(called, first.outputs, strict=True)
@@ -299,14 +305,31 @@ def _name_columns(query: Query | UnionAll, names: tuple[str, ...], alias: str, a
     return Query(DerivedTable(query, alias, at), outputs, None, (), None, (), None, 0, at)
 
 
-def _uses_output_names(query: Query) -> bool:
-    """Whether a clause may mean an output by its name, and not a column."""
-    known = {o.name.lower() for o in query.outputs} - {
-        o.name.lower() for o in query.outputs if isinstance(o.scalar, ColumnReference) and o.scalar.name == o.name
+def _groups_by_output_names(query: Query) -> bool:
+    """Whether GROUP BY may mean an output by its name, and not a column."""
+    known = {
+        o.name.lower()
+        for o in query.outputs
+        if not isinstance(o.scalar, ColumnReference) or o.scalar.name.lower() != o.name.lower()
     }
-    clauses = [*query.keys, *([] if query.having is None else [query.having])]
-    used = (n.name.lower() for c in clauses for n in walk(c) if isinstance(n, ColumnReference) and n.table is None)
-    return bool(query.order) or not known.isdisjoint(used)
+    return any(
+        isinstance(node, ColumnReference) and node.table is None and node.name.lower() in known
+        for key in query.keys
+        for node in walk(key)
+    )
+
+
+def _read_names(scalar: Scalar, known: Mapping[str, Scalar]) -> Scalar:
+    """A scalar of HAVING or ORDER BY, where the name of an output means the output, without such names."""
+    match scalar:
+        case ColumnReference(name, None):
+            return known.get(name.lower(), scalar)
+        case Call(_, arguments):
+            return replace(scalar, arguments=tuple(_read_names(argument, known) for argument in arguments))
+        case Case(branches, otherwise):
+            parts = tuple((_read_names(when, known), _read_names(then, known)) for when, then in branches)
+            return replace(scalar, branches=parts, otherwise=_read_names(otherwise, known))
+    return scalar
 
 
 def has_table(source: FromItem) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,14 @@ from tests.support.bits import Ones
 from tests.support.counts import FULL
 from tests.support.policies import caps, policy_of
 
+from tacit.aggregates.registry import read_question
 from tacit.curator.curator import Analyst, Curator
 from tacit.curator.resources import budget_limits
 from tacit.curator.tables import check_join_columns, table_schemas
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.engines.reference import ReferenceEngine
 from tacit.ledger.ledger import Ledger
+from tacit.plan.plan import plan_for
 from tacit.policy.load import load
 from tacit.policy.model import Policy
 
@@ -192,3 +195,15 @@ def test_plain_sql_where_no_bound_bites(sql: str, asked: Any) -> None:
         empty = {row for row in rows if all(value in (0, None) or isinstance(value, str | bool) for value in row)}
         assert expected <= rows, (sql, expected, rows)
         assert rows - expected <= empty
+
+
+@pytest.mark.parametrize("kind", ["postgres", *(["spark"] if FULL else [])])
+def test_other_engines_say_what_the_reference_says(kind: str, opened: Any) -> None:
+    rows, policy = make_rows(1), shop()
+    tables = {name: (KINDS[name], some) for name, some in rows.items()}
+    reference = ReferenceEngine(rows)
+    with closing(opened(kind, tables, table_schemas(policy))) as engine:
+        check_join_columns(policy, engine)
+        for sql in questions().values():
+            exact = plan_for(read_question(sql), policy, 1).exact
+            assert engine.run(exact) == reference.run(exact), sql

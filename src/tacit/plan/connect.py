@@ -106,6 +106,10 @@ def _flatten(source: FromItem) -> Iterator[tuple[FromItem, list[Scalar]]]:
     yield from others
 
 
+_Equality = tuple[Scalar, set[int], set[int]]
+"""A condition, and the sources that each of its sides is about."""
+
+
 @dataclass(frozen=True)
 class _Item:
     source: FromItem
@@ -124,24 +128,32 @@ class _Sources:
     def join(self) -> tuple[FromItem, list[Scalar]]:
         """One source, and the conditions that no join took."""
         taken: list[Scalar] = []
-        equalities = [(c, sides) for c in (*self.conditions, *self.demanded) if (sides := self.sides(c)) is not None]
+        equalities = self.find_equalities()
         joined, tree, known = {0}, self.items[0].source, self.items[0].relation
         left = list(range(1, len(self.items)))
         while left:
             choices = [(one, on) for one in left if (on := self.between(joined, one, equalities))] or [(left[0], [])]
-            best: tuple[int, list[Scalar], Relation | None] = (*choices[0], None)
-            for one, on in choices:
-                sound = self.try_join(known, self.items[one], self.make(tree, one, on))
+            one, on = choices[0]
+            for choice, condition in choices:
+                sound = self.try_join(known, self.items[choice], self.make(tree, choice, condition))
                 if sound is not None:
-                    best = (one, on, sound)
+                    one, on, known = choice, condition, sound
                     break
-            one, on, sound = best
             tree = self.make(tree, one, on)
-            known = sound if sound is not None else known
             joined.add(one)
             left.remove(one)
             taken += on
         return tree, [condition for condition in self.conditions if not any(condition is one for one in taken)]
+
+    def find_equalities(self) -> dict[int, list[_Equality]]:
+        """The equalities between sources, by each source that they are about."""
+        found: dict[int, list[_Equality]] = {number: [] for number in range(len(self.items))}
+        for condition in (*self.conditions, *self.demanded):
+            sides = self.sides(condition)
+            for number in () if sides is None else sides[0] | sides[1]:
+                assert sides is not None
+                found[number].append((condition, *sides))
+        return found
 
     def make(self, tree: FromItem, one: int, on: list[Scalar]) -> Join:
         item = self.items[one].source
@@ -157,13 +169,11 @@ class _Sources:
         except Refused:
             return None
 
-    def between(
-        self, joined: set[int], one: int, equalities: list[tuple[Scalar, tuple[set[int], set[int]]]]
-    ) -> list[Scalar]:
+    def between(self, joined: set[int], one: int, equalities: dict[int, list[_Equality]]) -> list[Scalar]:
         """The equalities between what is joined and one source more."""
         return [
             condition
-            for condition, (first, second) in equalities
+            for condition, first, second in equalities[one]
             if (first <= joined and second == {one}) or (second <= joined and first == {one})
         ]
 

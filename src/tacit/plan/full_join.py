@@ -18,9 +18,40 @@ from tacit.plan.join import JoinPair, common_names, either_bounds, find_pairs, j
 from tacit.plan.relation import Field, Relation
 from tacit.plan.semi_join import keep_unmatched
 from tacit.privacy.sensitivity import ContributionBounds
-from tacit.query.nodes import ColumnReference, Join, Literal, Projection, RowUnion, Scalar
+from tacit.query.nodes import (
+    ColumnReference,
+    EquiJoin,
+    Join,
+    Literal,
+    PerUnitAggregation,
+    Projection,
+    RelationalNode,
+    RowUnion,
+    Scalar,
+    Scan,
+)
+from tacit.query.refusals import MAX_SOURCES, refuse_too_large
 
 Sides = tuple[Relation, Relation]
+
+
+def check_size(sides: Sides, node: Join) -> None:
+    """Refuse a FULL JOIN of so many tables that, each of them being read twice, they would be too many."""
+    if sum(_count_scans(side.rows) for side in sides) * 2 > MAX_SOURCES:
+        what = f"FULL JOIN reads its tables twice, and these are more than {MAX_SOURCES // 2}"
+        raise refuse_too_large(what, node.at, "join fewer by FULL JOIN")
+
+
+def _count_scans(rows: RelationalNode) -> int:
+    match rows:
+        case Scan():
+            return 1
+        case Projection(source) | PerUnitAggregation(source):
+            return _count_scans(source)
+        case EquiJoin(left, right):
+            return _count_scans(left) + _count_scans(right)
+        case RowUnion(parts):
+            return sum(map(_count_scans, parts))
 
 
 def join_fully(sides: Sides, again: Sides, node: Join, names: Iterator[str]) -> Relation:

@@ -115,6 +115,8 @@ def _keep_uniqueness(both: Relation, left: Relation, right: Relation, match: _Ma
 def _keep_unique(side: Relation, *, unique: bool, keys: bool) -> tuple[tuple[Field, ...], tuple[Field, ...]]:
     def keep(found: Field) -> Field:
         link = found.link if keys or found.link is None else replace(found.link, is_key=False)
+        if link is found.link and (unique or not found.unique):
+            return found
         return replace(found, unique=found.unique and unique, link=link)
 
     return tuple(map(keep, side.fields)), tuple(map(keep, side.implied))

@@ -49,7 +49,7 @@ from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar
 from tacit.plan.connect import connect_sources
 from tacit.plan.fold import aggregate_per_unit
 from tacit.plan.foreign_keys import NO_KEYS, WantedKeys, all_keys, find_wanted_keys, refer, unit_name_of, unlisted_keys
-from tacit.plan.full_join import join_fully
+from tacit.plan.full_join import check_size, join_fully
 from tacit.plan.join import join_relations
 from tacit.plan.notes import about_constants
 from tacit.plan.relation import Field, Relation, belongs_to, condition
@@ -92,6 +92,8 @@ class Scope:
     policy: Policy
     names: Iterator[str] = field(default_factory=lambda: (f"c{number}" for number in count()), repr=False)
     notes: list[str] = field(default_factory=list, repr=False)  # on the subqueries
+    # What was looked up, by the identity of the source, which is kept: each is looked up once.
+    looks: dict[int, tuple[FromItem, Relation]] = field(default_factory=dict, repr=False)
 
     def open(self, query: Query, *, is_inner: bool = False) -> tuple[Query, Relation]:
         """What FROM means, and the query over it: IN and EXISTS with a subquery are columns, and WHERE is what is left.
@@ -104,7 +106,10 @@ class Scope:
 
     def look(self, source: FromItem) -> Relation:
         """What a source means, apart from the question: to look names up."""
-        return Scope(self.policy).relation(source, all_keys(source, self.policy))
+        if id(source) not in self.looks:
+            found = Scope(self.policy, looks=self.looks).relation(source, all_keys(source, self.policy))
+            self.looks[id(source)] = (source, found)
+        return self.looks[id(source)][1]
 
     def rows_of(self, query: Query | UnionAll) -> Relation:
         """What a subquery means."""
@@ -118,6 +123,7 @@ class Scope:
             case Join():
                 sides = self.relation(source.left, wanted), self.relation(source.right, wanted)
                 if source.full:
+                    check_size(sides, source)
                     again = self.relation(source.left, wanted), self.relation(source.right, wanted)
                     return join_fully(sides, again, source, self.names)
                 return join_relations(*sides, source, self.names)

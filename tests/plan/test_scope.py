@@ -120,6 +120,7 @@ MATCHED = [
     "SELECT COUNT(*), SUM(age) FROM visits v WHERE visit IN "
     "(SELECT visit FROM items GROUP BY visit HAVING COUNT(*) > 1)",
     "SELECT COUNT(*), SUM(age) FROM visits v WHERE age NOT IN (SELECT level FROM labs l WHERE l.patient = v.patient)",
+    "SELECT COUNT(*), SUM(age) FROM visits JOIN (SELECT floor, ward FROM wards WHERE floor > 0) AS w USING (ward)",
     "SELECT COUNT(*), SUM(age) FROM visits v WHERE NOT EXISTS "
     "(SELECT 1 FROM labs l WHERE l.patient = v.patient AND l.level > v.age)",
     "SELECT COUNT(*), SUM(age) FROM visits WHERE visit NOT IN (SELECT visit FROM items WHERE price > 0)",
@@ -299,6 +300,43 @@ def test_a_unique_column_is_matched_as_it_lies():
     engine = ReferenceEngine({"beds": [{"ward": 9, "size": 1}]} | PUBLIC)
     assert counted("SELECT COUNT(*) FROM beds JOIN wards USING (ward)", engine) == 1
     assert counted("SELECT COUNT(*) FROM wards JOIN beds USING (ward)", engine) == 1
+    named = "(SELECT ward AS w FROM (SELECT * FROM wards WHERE floor >= 0) AS s) AS t"
+    assert counted(f"SELECT COUNT(*) FROM beds JOIN {named} ON w = ward", engine) == 1
+    assert counted("SELECT COUNT(*) FROM beds WHERE ward IN (SELECT ward FROM wards)", engine) == 1
+
+
+def test_listed_keys_are_matched_as_they_lie():
+    # orders 5 and 7 are both read as 2; their lines find their own order, and are not those of one
+    number = {"type": "int", "lower": 0, "upper": 2}
+    many = {"max_groups": 3, "max_rows_per_group": 9}
+    policy = load({
+        "privacy": {"epsilon": 10},
+        "tables": {
+            "orders": {"unit": "buyer", **many, "columns": {"id": number, "size": number}},
+            "lines": {"unit": {"through": "order_id", "to": "orders.id"}, **many, "columns": {"order_id": number}},
+        },
+        "analysts": {"ada": {"epsilon": 5}},
+    })  # fmt: skip
+    orders = [{"id": 5, "buyer": "a", "size": 1}, {"id": 7, "buyer": "b", "size": 2}]
+    engine = ReferenceEngine({"orders": orders, "lines": [{"order_id": 5}, {"order_id": 7}, {"order_id": 9}]})
+
+    def count(sql: str) -> int:
+        return dict(exact(plan_for(parse(sql), policy, 1), engine)[0])[()]
+
+    assert count("SELECT COUNT(*) FROM orders JOIN lines ON orders.id = lines.order_id") == 2
+    assert count("SELECT COUNT(*) FROM orders o WHERE EXISTS (SELECT 1 FROM lines l WHERE l.order_id = o.id)") == 2
+    assert count("SELECT COUNT(*) FROM orders WHERE id IN (SELECT order_id FROM lines)") == 2
+    assert count("SELECT COUNT(*) FROM lines AS a JOIN lines AS b ON a.order_id = b.order_id") == 2
+    assert count("SELECT COUNT(*) FROM lines JOIN orders ON orders.buyer = lines.buyer AND orders.id = order_id") == 2
+    # what is computed of a key names no row
+    for sql in (
+        "SELECT COUNT(*) FROM orders JOIN (SELECT order_id + 0 AS k FROM lines) AS l ON orders.id = l.k",
+        "SELECT COUNT(*) FROM orders JOIN (SELECT order_id AS k FROM lines) AS l ON orders.id = l.k",
+        "SELECT COUNT(*) FROM orders JOIN lines ON orders.size = lines.order_id",
+        "SELECT COUNT(*) FROM (SELECT order_id, COUNT(*) AS n FROM lines GROUP BY order_id) AS t",
+    ):
+        with pytest.raises(Refused):
+            plan_for(parse(sql), policy, 1)
 
 
 def test_what_was_unique_is_not_after_a_join():

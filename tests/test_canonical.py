@@ -82,6 +82,8 @@ def test_a_field_that_was_added_later_is_written_only_where_it_says_something() 
 def test_every_node_an_engine_may_be_given_and_every_mechanism_of_a_plan_has_a_tag() -> None:
     parsed = {
         nodes.Aggregate,
+        nodes.InSubquery,
+        nodes.Exists,
         nodes.ReleasedValue,
         nodes.ReleasedKey,
         nodes.Window,

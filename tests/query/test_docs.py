@@ -102,7 +102,7 @@ def test_the_examples_are_answered(tmp_path: Path):
     answered = [sql for sql in EXAMPLES if not sql.startswith("-- refused: ")]
     with open_curator(clinic.build_clinic(tmp_path)) as curator:
         ada = curator.analyst("ada")
-        answers = [ada.ask(sql, epsilon=0.05) for sql in answered]
+        answers = [ada.ask(sql, epsilon=0.02) for sql in answered]
     assert all(len(answer) > 0 for answer in answers)
 
 

@@ -76,7 +76,8 @@ def readings_of(policy: Policy) -> Readings:
     found = {}
     for table in policy.tables:
         own = table.unit.column if isinstance(table.unit, UnitForeignKey) else table.unit
-        columns = [c for c in table.columns if not c.unique and c.name != own and (table.name, c.name) not in raw]
+        keys = {own, *(name for key in table.unique for name in key)}
+        columns = [c for c in table.columns if not c.unique and c.name not in keys and (table.name, c.name) not in raw]
         readings = {c.name: clamp_column(c, ColumnReference(c.name)).scalar for c in columns}
         found[table.name] = {name: read for name, read in readings.items() if read != ColumnReference(name)}
     return found

@@ -59,10 +59,12 @@ def check_join_columns(policy: Policy, engine: TableEngine) -> None:
             if ours != theirs:
                 what = f"{'.'.join(one)} is stored as {ours} and {'.'.join(other)} as {theirs}: one unit would be two"
                 raise DataError(ErrorCode.DATA, what, fix="store both in the same type, integers or texts")
-        columns = [(table.name, column.name) for column in table.columns if column.unique]
+        keys: list[tuple[str, tuple[str, ...]]] = [(table.name, (c.name,)) for c in table.columns if c.unique]
+        keys += [(table.name, key) for key in table.unique]
         if isinstance(table.unit, UnitForeignKey):
-            columns.append((table.unit.table, table.unit.key))
-        for name, column in columns:
-            if not engine.is_unique(name, column):
-                what = f"{name}.{column} is declared unique, and two rows share a value"
+            keys.append((table.unit.table, (table.unit.key,)))
+        for name, columns in keys:
+            if not engine.is_unique(name, *columns):
+                shared = "a value" if len(columns) == 1 else "their values"
+                what = f"{name}.{', '.join(columns)} is declared unique, and two rows share {shared}"
                 raise DataError(ErrorCode.DATA, what, fix="fix the data, or name another column")

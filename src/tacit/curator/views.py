@@ -202,7 +202,8 @@ def _format_number(value: Fraction) -> str:
 def _table_to_dict(table: Table) -> dict[str, Any]:
     columns = {column.name: _column_to_dict(column) for column in table.columns}
     if table.public:
-        return {"public": True, "columns": columns}
+        keys = {"unique": [list(key) for key in table.unique]} if table.unique else {}
+        return {"public": True, **keys, "columns": columns}
     caps = (
         {}
         if table.unit == ROW_UNIT

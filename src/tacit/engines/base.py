@@ -53,8 +53,8 @@ class Engine(Protocol):
 class TableEngine(Engine, Protocol):
     """An engine over stored tables, which can say what they hold: asked at open, never by an analyst."""
 
-    def is_unique(self, table: str, column: str) -> bool:
-        """Whether no two rows have the same value in a column, as it is read; NULL is no value."""
+    def is_unique(self, table: str, *columns: str) -> bool:
+        """Whether no two rows have the same values in all these columns, as they are read; NULL is no value."""
 
     def type_of(self, table: str, column: str) -> Type:
         """The type in which a column is read; integers or texts where none is declared."""

@@ -115,13 +115,13 @@ class DuckDBEngine:
             read = use_readings_of_rows(node, self._readings)
             return cursor.sql(write_one_row_per_unit(read, self._copy.sources, DUCKDB)).to_arrow_table()
 
-    def is_unique(self, table: str, column: str) -> bool:
-        """Whether no two rows have the same value in a column, as it is read; NULL is no value."""
-        known = self.tables[table].unique.get(column)
+    def is_unique(self, table: str, *columns: str) -> bool:
+        """Whether no two rows have the same values in all these columns, as they are read; NULL is no value."""
+        known = self.tables[table].unique.get(columns[0]) if len(columns) == 1 else None
         if known is not None:
             return known
         with self._snapshot() as cursor:
-            return has_unique(cursor, self._copy.sources[table], column)
+            return has_unique(cursor, self._copy.sources[table], *columns)
 
     def type_of(self, table: str, column: str) -> Type:
         """The type in which a column is read; integers or texts where none is declared."""

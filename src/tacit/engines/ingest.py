@@ -35,6 +35,7 @@ from tacit.engines.scalars import quote_name, write_scalar
 from tacit.engines.source_digest import digest_files, digest_frame
 from tacit.engines.stored import TABLES, Kind, Stored, frame_table, tables_of
 from tacit.engines.unchanged import Files
+from tacit.engines.uniqueness import write_is_unique
 from tacit.errors import DataError, ErrorCode
 from tacit.query.nodes import Scalar
 from tacit.query.types import TIME_TYPES, Type
@@ -158,10 +159,9 @@ def open_read_tables(
     return open_tables(connection, shapes, {name: found for name, found in known.items() if found}, numbered)
 
 
-def has_unique(connection: DuckDBPyConnection, source: str, column: str) -> bool:
-    """Whether no two rows of what stands after FROM have the same value in a column; NULL is no value."""
-    found = quote_name(column)
-    row = connection.execute(f"SELECT COUNT({found}) = COUNT(DISTINCT {found}) FROM {source}").fetchone()
+def has_unique(connection: DuckDBPyConnection, source: str, *columns: str) -> bool:
+    """Whether no two rows of what stands after FROM have the same values in all these columns; NULL is no value."""
+    row = connection.execute(write_is_unique([quote_name(column) for column in columns], source)).fetchone()
     assert row is not None
     return bool(row[0])
 

@@ -20,6 +20,7 @@ from tacit.engines.dialect import POSTGRES, POSTGRES_17
 from tacit.engines.left_out import LeftOut
 from tacit.engines.run_statements import run_aggregation
 from tacit.engines.underflow import guard_products
+from tacit.engines.uniqueness import write_is_unique
 from tacit.errors import DataError, ErrorCode, ParameterError
 from tacit.extras import missing_extra
 from tacit.query.nodes import Aggregation
@@ -110,10 +111,9 @@ class PostgresEngine:
 
             return run_aggregation(node, self._sources, self._dialect, rows)
 
-    def is_unique(self, table: str, column: str) -> bool:
-        """Whether no two rows have the same value in a column, as it is read; NULL is no value."""
-        found = POSTGRES.name(column)
-        statement = f"SELECT COUNT({found}) = COUNT(DISTINCT {found}) FROM {self._sources[table]}"
+    def is_unique(self, table: str, *columns: str) -> bool:
+        """Whether no two rows have the same values in all these columns, as they are read; NULL is no value."""
+        statement = write_is_unique([POSTGRES.name(column) for column in columns], self._sources[table])
         with self._snapshot() as connection:
             row = connection.execute(statement.encode()).fetchone()
         assert row is not None

@@ -45,9 +45,10 @@ class ReferenceEngine:
         measures, unit = aggregation.measures, aggregation.unit
         return {group: tuple(_cell(m, some, unit) for m in measures) for group, some in groups.items()}
 
-    def is_unique(self, table: str, column: str) -> bool:
-        """Whether no two rows have the same value in a column; NULL is no value."""
-        values = [row[column] for row in self._tables[table] if row[column] is not None]
+    def is_unique(self, table: str, *columns: str) -> bool:
+        """Whether no two rows have the same values in all these columns; NULL is no value."""
+        rows = [tuple(row[column] for column in columns) for row in self._tables[table]]
+        values = [row for row in rows if None not in row]
         return len(set(values)) == len(values)
 
     def close(self) -> None:

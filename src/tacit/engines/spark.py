@@ -19,6 +19,7 @@ from tacit.engines.dialect import SPARK
 from tacit.engines.left_out import suggest_type
 from tacit.engines.read_times import FIRST_DAY, LAST_DAY, keep_within_years, to_date
 from tacit.engines.run_statements import run_aggregation
+from tacit.engines.uniqueness import write_is_unique
 from tacit.engines.zones import UTC
 from tacit.errors import DataError, ErrorCode
 from tacit.extras import missing_extra
@@ -113,10 +114,10 @@ class SparkEngine:
             raise NothingSent from error
         return run_aggregation(aggregation, self._sources, SPARK, self._rows)
 
-    def is_unique(self, table: str, column: str) -> bool:
-        """Whether no two rows have the same value in a column, as it is read; NULL is no value."""
-        found = SPARK.name(column)
-        ((alike,),) = self._rows(f"SELECT COUNT({found}) = COUNT(DISTINCT {found}) FROM {self._sources[table]}")
+    def is_unique(self, table: str, *columns: str) -> bool:
+        """Whether no two rows have the same values in all these columns, as they are read; NULL is no value."""
+        names = [SPARK.name(column) for column in columns]
+        ((alike,),) = self._rows(write_is_unique(names, self._sources[table]))
         return bool(alike)
 
     def type_of(self, table: str, column: str) -> Type:

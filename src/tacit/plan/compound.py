@@ -141,14 +141,15 @@ def _gives_released(query: Query, policy: Policy) -> bool:
         return False
     if query.sets is not None or not query.keys:
         return True
-    relation = Scope(policy).relation(query.source)
+    _, relation = Scope(policy).open(query, is_inner=True)
     return relation.people is not None and not any(_names_unit(relation, key) for key in query.keys)
 
 
 def _names_unit(relation: Relation, key: Scalar) -> bool:
-    """Whether a key is the unit; a name of the select list is none."""
+    """Whether a key is the unit, or names a row of one; a name of the select list does not."""
     return isinstance(key, ColumnReference) and any(
-        found.is_unit and found.name.lower() == key.name.lower() for found in relation.fields
+        (found.is_unit or found.link is not None) and found.name.lower() == key.name.lower()
+        for found in (*relation.fields, *relation.implied)
     )
 
 
@@ -196,7 +197,7 @@ class _Builder:
         """The table of a query over rows: members for its grouping sets, and all that is computed from them."""
         if query.where is not None:
             _refuse_subqueries(query.where, "WHERE")
-        lifted = _Lifted(query, Scope(self.policy).relation(query.source))
+        lifted = _Lifted(query, Scope(self.policy).open(query)[1])
         releases = [self.release(lifted, places) for places in lifted.sets]
         types = {name: kind for release in releases for name, (_, kind) in release.columns.items()}
         names = lifted.names()
@@ -276,15 +277,17 @@ class _Builder:
                 return self.join(source)
 
     def join(self, node: Join) -> ReleasedTable:
-        """A join of released tables on equal columns."""
+        """A join of released tables on equal columns, or of all rows of both."""
         left, right = self.source(node.left), self.source(node.right)
-        using = {name.lower() for name in node.using}
+        names = tuple(c.name for c in left.columns if _has_name(right, c.name)) if node.natural else node.using
+        using = {name.lower() for name in names}
         hidden = tuple(c for c in right.columns if c.name.lower() not in using)
-        both = ReleasedTable(left.node, (*left.columns, *hidden), _pairs(left.rows, right.rows, node))
+        shown = (*hidden, *left.columns) if node.swapped else (*left.columns, *hidden)
+        both = ReleasedTable(left.node, shown, _pairs(left.rows, right.rows, node))
         every = ReleasedTable(left.node, (*left.columns, *right.columns), both.rows)
         pairs: list[tuple[Scalar, Scalar]] = []
         rest: list[Scalar] = []
-        for name in node.using:
+        for name in names:
             column = ColumnReference(name, at=node.at)
             pairs.append((_find(column, left).scalar, _find(column, right).scalar))
         parts: tuple[Scalar, ...] = ()
@@ -304,10 +307,29 @@ class _Builder:
         if rest and node.outer:
             what = "an outer join of released tables on anything but equal columns is not answered"
             raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix="filter in the subqueries")
-        joined: Node = Combine(left.node, right.node, tuple(pairs), "left" if node.outer else "inner")
+        kind = "full" if node.full else "left" if node.outer else "inner"
+        joined: Node = Combine(left.node, right.node, tuple(pairs), kind)
         for part in rest:
             joined = Filter(joined, part)
-        return replace(both, node=joined)
+        both = replace(both, node=joined)
+        return self._merge(both, right, using) if node.full and using else both
+
+    def _merge(self, both: ReleasedTable, right: ReleasedTable, using: set[str]) -> ReleasedTable:
+        """A FULL JOIN whose columns of USING are those of the side that has the row."""
+        computed, columns = [], []
+        for column in both.columns:
+            scalar: Scalar = ColumnReference(column.column)
+            if column.name.lower() in using:
+                other = _find(ColumnReference(column.name), right).scalar
+                scalar = Case(((Call(Function.IS_NULL, (scalar,)), other),), scalar)
+            name = next(self.names)
+            computed.append(ProgramColumn(name, scalar, column.type or Type.INT))
+            columns.append(replace(column, column=name))
+        return replace(both, node=Compute(both.node, tuple(computed)), columns=tuple(columns))
+
+
+def _has_name(table: ReleasedTable, name: str) -> bool:
+    return any(column.name.lower() == name.lower() for column in table.columns)
 
 
 def _pairs(left: int, right: int, node: Join) -> int:

@@ -4,6 +4,10 @@
 put on its grid first, because engines add floats in an order that other units influence), least and largest values, and
 averages as the quotient of the two. How many rows a unit has is not bounded, so a count or a sum has no bounds until
 the question clamps it, or needs bounds and is given those of the policy's caps (`plan/caps.py`).
+
+The unit need not be named where a key determines it: rows with the same key of a private table are one unit's
+(`RowReference`). It is then grouped by along with the others, which makes no more groups. A public relation has no
+units, so it may be grouped by anything; no two rows of the result share all keys.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from tacit.errors import ErrorCode, Refused
 from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar
 from tacit.plan.caps import Cap, bind_within_caps, cap_of, pass_cap
 from tacit.plan.join import columns_of
-from tacit.plan.relation import Field, Relation, condition, refuse_unit
+from tacit.plan.relation import Field, Relation, RowReference, condition, refuse_link, refuse_unit
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.functions import Function
 from tacit.query.nodes import (
@@ -40,8 +44,9 @@ INNER = frozenset({"count", "sum", "avg", "min", "max"})
 
 
 def aggregate_per_unit(query: Query, relation: Relation, names: Iterator[str]) -> Relation:
-    """The rows of a subquery that groups by the unit, and maybe by more."""
-    if relation.unit is None or not any(relation.is_unit(key) for key in query.keys):
+    """The rows of a subquery that groups by the unit, and maybe by more; or of a public one."""
+    public = relation.people is None and bool(query.keys)
+    if not public and (relation.unit is None or not any(_determines_unit(relation, key) for key in query.keys)):
         unit = next((f.name for f in relation.fields if f.is_unit), None)
         there = "" if unit is None else f"group by {unit} there, or "
         raise Refused(
@@ -67,17 +72,41 @@ def aggregate_per_unit(query: Query, relation: Relation, names: Iterator[str]) -
             fold.key_fields.get(relation.resolve(output.scalar)) if isinstance(output.scalar, ColumnReference) else None
         )
         fresh, cap = replace(bound, scalar=ColumnReference(here), capped=None, is_per_unit=False), cap_of(bound)
-        fields.append(
-            Field(name, "", fresh, cap=cap, is_matched_unit=bound.is_per_unit)
-            if known is None
-            else replace(known, name=name, source="", bound=fresh, cap=cap)
-        )
-    unit = next(names)
-    columns.append((unit, ColumnReference(fold.unit)))
-    single = len(query.keys) == 1
+        raw = here if public and fold.is_key(bound.scalar) else ""
+        computed = Field(name, "", fresh, raw=raw, is_matched_unit=bound.is_per_unit)
+        fields.append(replace(computed if known is None else fold.pass_key(known, name, fresh), cap=cap))
+    unit = None
+    if not public:
+        unit = next(names)
+        columns.append((unit, ColumnReference(fold.unit)))
+    single = not public and len(query.keys) == 1 and relation.is_unit(query.keys[0])
     each = ContributionBounds(1, 1) if single else relation.each
-    whole = Projection(rows, tuple(columns), having)
-    return replace(relation, rows=whole, fields=tuple(fields), unit=unit, each=each, single=single, sources=())
+    return replace(
+        relation,
+        rows=Projection(rows, tuple(columns), having),
+        fields=tuple(fields),
+        unit=unit,
+        each=each,
+        single=single,
+        sources=(),
+        implied=(),
+        keys=fold.find_keys(columns) if public else (),
+    )
+
+
+def _determines_unit(relation: Relation, key: Scalar) -> bool:
+    """Whether rows that share a key are one unit's: it is the unit, or names a row of a private table."""
+    key = relation.bare(key)
+    return relation.is_unit(key) or (
+        isinstance(key, ColumnReference) and _link_as_stored(relation.field_of(key, links=True)) is not None
+    )
+
+
+def _link_as_stored(found: Field) -> RowReference | None:
+    """What a field names, where its values are those that are stored and not clamped ones."""
+    if found.link is None or found.bound.scalar != ColumnReference(found.link.column):
+        return None
+    return found.link
 
 
 @dataclass
@@ -94,8 +123,9 @@ class _Fold:
     def __post_init__(self) -> None:
         for key in map(self.relation.bare, self.query.keys):
             name = next(self.names)
-            plain = self.relation.field_of(key) if isinstance(key, ColumnReference) else None
-            bound = plain.bound if plain is not None and plain.is_unit else self.relation.bind(key)
+            plain = self.relation.field_of(key, links=True) if isinstance(key, ColumnReference) else None
+            opaque = plain is not None and (plain.is_unit or plain.is_unlisted_link)
+            bound = plain.bound if plain is not None and opaque else self.relation.bind(key)
             if bound.type is Type.FLOAT:
                 fix = "group by FLOOR(x), or by an int, text or date column"
                 raise Refused(ErrorCode.TYPE, "cannot group by a float", at=getattr(key, "at", None), fix=fix)
@@ -111,6 +141,30 @@ class _Fold:
                 self.unit = name if bound.scalar == own else next(self.names)
                 if self.unit != name:
                     self.keys.append((self.unit, own))
+        if not self.unit and self.relation.unit is not None:
+            self.unit = next(self.names)
+            self.keys.append((self.unit, ColumnReference(self.relation.unit)))
+
+    def pass_key(self, known: Field, name: str, bound: TypedScalar) -> Field:
+        """A key as a column of the result."""
+        assert isinstance(bound.scalar, ColumnReference)
+        link = _link_as_stored(known)
+        if link is not None:
+            link = replace(link, column=bound.scalar.name, is_key=len(self.query.keys) == 1)
+        if self.relation.people is not None:
+            return replace(known, name=name, source="", bound=bound, link=link)
+        alone = len(self.query.keys) == 1
+        return Field(name, "", bound, known.values, known.other, unique=alone, raw=bound.scalar.name)
+
+    def is_key(self, scalar: Scalar) -> bool:
+        """Whether a scalar over the groups is one of the keys."""
+        return isinstance(scalar, ColumnReference) and any(name == scalar.name for name, _ in self.keys)
+
+    def find_keys(self, columns: list[tuple[str, Scalar]]) -> tuple[frozenset[str], ...]:
+        """The columns of a public result that no two rows share, where all keys are among its columns."""
+        there = {scalar.name: here for here, scalar in columns if isinstance(scalar, ColumnReference)}
+        found = [there.get(name) for name, _ in self.keys]
+        return (frozenset(name for name in found if name is not None),) if None not in found else ()
 
     def output(self, scalar: Scalar) -> TypedScalar:
         """A scalar of the select list. A unit that is no listed column may be passed on, and not computed with."""
@@ -131,15 +185,18 @@ class _Fold:
                 return known
         if isinstance(node, ColumnReference):
             what = f"{node.name} is neither grouped by nor inside an aggregate"
-            ordered = self.relation.field_of(node).bound.type in ORDERED_TYPES
+            ordered = self.relation.field_of(node, links=True).bound.type in ORDERED_TYPES
             instead = f"MAX({node.name})" if ordered else f"COUNT(DISTINCT {node.name})"
             raise Refused(ErrorCode.RAW_COLUMN, what, at=node.at, fix=f"add it to GROUP BY, or write {instead}")
         return None
 
     def _refuse_units(self, scalar: Scalar) -> None:
         for node in walk(scalar):
-            if isinstance(node, ColumnReference) and self.relation.field_of(node).holds_unlisted_unit:
+            found = self.relation.field_of(node, links=True) if isinstance(node, ColumnReference) else None
+            if isinstance(node, ColumnReference) and found is not None and found.holds_unlisted_unit:
                 raise refuse_unit(node)
+            if isinstance(node, ColumnReference) and found is not None and found.is_unlisted_link:
+                raise refuse_link(node)
 
     def aggregate(self, node: Aggregate) -> TypedScalar:
         if node.function not in INNER or (node.distinct and node.function != "count"):

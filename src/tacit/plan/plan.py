@@ -227,7 +227,7 @@ def bind_question(query: Query, policy: Policy, *, canonical: bool = True) -> Bo
     """A question bound to its rows, or Refused."""
     query = flatten_query(query)
     scope = Scope(policy)
-    relation = scope.relation(query.source)
+    query, relation = scope.open(query)
     if relation.people is None:
         raise Refused(
             ErrorCode.UNSUPPORTED,

@@ -58,7 +58,7 @@ def _is_false(condition: Scalar) -> bool:
 
 
 def _columns_of_rows(query: Query, policy: Policy) -> tuple[ProbedColumn, ...]:
-    relation = Scope(policy).relation(query.source)
+    query, relation = Scope(policy).open(query, is_inner=True)
     found = []
     for output in expand_stars(query.outputs, relation):
         if isinstance(output.scalar, ColumnReference) and relation.field_of(output.scalar).is_unlisted:

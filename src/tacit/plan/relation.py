@@ -16,6 +16,8 @@ from tacit.query.nodes import (
     Call,
     Case,
     ColumnReference,
+    Exists,
+    InSubquery,
     Literal,
     RelationalNode,
     Scalar,
@@ -24,15 +26,38 @@ from tacit.query.nodes import (
 from tacit.query.refusals import to_printable as printable
 from tacit.query.types import TYPES_BY_NAME, Key, Type
 
+INTERNAL = "\0"
+"""Before the names of columns that only the planner uses."""
+
+
+@dataclass(frozen=True)
+class RowReference:
+    """What the values of a column name: a row of a private table by its `key`, which is unique there.
+
+    **Invariant.** In every row of a relation such a value is NULL, or the key of a row of `table` that belongs to the
+    same unit as the row itself. `column` is where the value lies as it is stored. `is_key` says that no two rows of the
+    relation share it.
+    """
+
+    table: str  # in small letters, like the key
+    key: str
+    column: str
+    is_key: bool = False
+
+    def names_same_row(self, other: RowReference) -> bool:
+        """Whether equal values name the same row."""
+        return (self.table, self.key) == (other.table, other.key)
+
 
 @dataclass(frozen=True)
 class Field:
     """A column that may be named: where it stands, what it gives, its public keys and the one for all others.
 
     `hidden` is one that only its qualified name means, because USING made it one with another. `raw` is the column of a
-    scan as it lies: where it is `unique` no two rows share a value, but two of its clamped values may be equal. `cap`
-    are bounds that the policy's caps give where there are no others. `is_matched_unit` is a column that holds the unit
-    of its row or NULL, as the unit of the right side of a LEFT JOIN does.
+    scan as it lies: where it is `unique` no two rows share a value, but two of its clamped values may be equal. `link`
+    is there where it names a row of a private table, by a foreign key that the policy declares. `cap` are bounds that
+    the policy's caps give where there are no others. `is_matched_unit` is a column that holds the unit of its row or
+    NULL, as the unit of the right side of a LEFT JOIN does.
     """
 
     name: str
@@ -44,6 +69,7 @@ class Field:
     unique: bool = False
     hidden: bool = False
     raw: str = ""
+    link: RowReference | None = None
     cap: Cap | None = None
     is_matched_unit: bool = False
 
@@ -57,6 +83,21 @@ class Field:
         """Whether its values are units that no listed column has, or NULL."""
         return self.bound.type is None and (self.is_unit or self.is_matched_unit)
 
+    @property
+    def is_unlisted_link(self) -> bool:
+        """Whether this is no listed column, but names a row of a table: it may be joined on and passed on, no more."""
+        return self.link is not None and self.bound.type is None and not self.is_unit
+
+    def link_in(self, column: str, scalar: Scalar) -> RowReference | None:
+        """What a column that holds a scalar of this field names: the same, if that is the value as it is stored."""
+        link = self.link
+        return None if link is None or scalar != ColumnReference(link.column) else replace(link, column=column)
+
+    @property
+    def is_internal(self) -> bool:
+        """Whether no question can name it: a question holds no such character."""
+        return self.name.startswith(INTERNAL)
+
 
 @dataclass(frozen=True)
 class Relation:
@@ -64,7 +105,9 @@ class Relation:
 
     `people` says whose units they are, and is None where the rows are public. `unit` is the column that holds the unit,
     or None where each row is a unit, or public. `each` is what may be kept of one unit; where each row is one, how
-    often it may occur. `single` says that a unit has at most one row.
+    often it may occur. `single` says that a unit has at most one row. `implied` are columns that a name means where no
+    other has it: the unit that a table reaches through another, and keys that are not listed. `keys` are sets of
+    columns, as they lie, of which no two rows share all values.
     """
 
     rows: RelationalNode
@@ -75,9 +118,14 @@ class Relation:
     called: str = ROW_UNIT  # the name of the unit, for people
     single: bool = False
     sources: tuple[str, ...] = ()
+    implied: tuple[Field, ...] = ()
+    keys: tuple[frozenset[str], ...] = ()
 
-    def field_of(self, node: ColumnReference) -> Field:
-        """The field that a name means, or Refused. Unlisted columns and absent ones are refused alike."""
+    def field_of(self, node: ColumnReference, *, links: bool = False) -> Field:
+        """The field that a name means, or Refused. Unlisted columns and absent ones are refused alike.
+
+        With `links` it may also be a key that is not listed, which tables can be joined on.
+        """
         if node.table is not None and node.table.lower() not in {s.lower() for s in self.sources}:
             what = f"{node.table} is not a table of this question"
             raise Refused(
@@ -85,14 +133,28 @@ class Relation:
             )
         found = [f for f in self.fields if f.name.lower() == node.name.lower() and belongs_to(f, node.table)]
         if not found:
-            where = node.table or " or ".join(self.sources)
-            here = [f for f in self.fields if belongs_to(f, node.table, loose=True)]
-            unit = next((f.name for f in here if f.is_unlisted), "")
-            raise no_column(where, node, [f.name for f in here if not f.is_unlisted], unit)
+            found = [
+                f
+                for f in self.implied
+                if f.name.lower() == node.name.lower() and belongs_to(f, node.table) and (links or f.is_unit)
+            ]
+            if found and all(f.is_unit for f in found):
+                return found[0]  # the same unit in every row
+        if not found:
+            raise self.no_column(node)
         if len(found) > 1:
             fix = f"say which: {found[0].source}.{node.name} or {found[1].source}.{node.name}"
             raise Refused(ErrorCode.AMBIGUOUS, f"{node.name} is a column of several tables", at=node.at, fix=fix)
         return found[0]
+
+    def no_column(self, node: ColumnReference) -> Refused:
+        """A refusal of a name that is no column here."""
+        where = node.table or " or ".join(self.sources)
+        here = [f for f in self.fields if belongs_to(f, node.table, loose=True) and not f.is_internal]
+        implied = [f for f in self.implied if belongs_to(f, node.table)]
+        unit = next((f.name for f in (*here, *implied) if f.is_unlisted), "")
+        listed = [f.name for f in here if not f.is_unlisted and not f.is_unlisted_link]
+        return no_column(where, node, listed, unit)
 
     def leaf(self, node: Scalar) -> TypedScalar | None:
         """What a column's name means over rows; None for what is not a name."""
@@ -103,9 +165,15 @@ class Relation:
                 at=node.at,
                 fix="filter released values with HAVING; combine them outside: SUM(x) / COUNT(*)",
             )
+        if isinstance(node, InSubquery | Exists):
+            what = "IN or EXISTS with a subquery is answered in WHERE and in what is aggregated, and not here"
+            fix = "compute it in a subquery: FROM (SELECT *, x IN (...) AS found FROM ...) AS t"
+            raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix=fix)
         if not isinstance(node, ColumnReference):
             return None
         found = self.field_of(node)
+        if found.is_unlisted_link:
+            raise refuse_link(node)
         if found.is_unlisted:
             raise refuse_unit(node)
         return found.bound if found.cap is None else found.cap.add_to(found.bound)
@@ -159,7 +227,7 @@ class Relation:
         scalar = self.bare(scalar)
         match scalar:
             case ColumnReference():
-                return self.field_of(scalar).bound.scalar
+                return self.field_of(scalar, links=True).bound.scalar
             case Call(function, arguments):
                 return Call(function, tuple(self.resolve(a) for a in arguments))
             case Case(branches, otherwise):
@@ -169,7 +237,7 @@ class Relation:
 
     def is_unit(self, scalar: Scalar | None) -> bool:
         """Whether a scalar is the unit itself."""
-        return isinstance(scalar, ColumnReference) and self.field_of(scalar).is_unit
+        return isinstance(scalar, ColumnReference) and self.field_of(scalar, links=True).is_unit
 
 
 def _results(scalar: Scalar) -> Iterator[Scalar]:
@@ -189,6 +257,12 @@ def refuse_unit(node: ColumnReference) -> Refused:
         at=node.at,
         fix=f"COUNT(DISTINCT {node.name}) counts units; join on it, or group by it in a subquery",
     )
+
+
+def refuse_link(node: ColumnReference) -> Refused:
+    """A refusal to compute with a key that is not listed."""
+    what = f"{node.name} is a key that is not listed"
+    return Refused(ErrorCode.UNKNOWN_COLUMN, what, at=node.at, fix="join on it, or leave it out")
 
 
 def belongs_to(found: Field, table: str | None, *, loose: bool = False) -> bool:

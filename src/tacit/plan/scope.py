@@ -6,19 +6,41 @@ of public tables, whatever other units hold. So adding or removing a unit adds o
 no others; what is kept of them is bounded afterwards, by a choice that looks at the unit's own rows only.
 
 - A scan is the table. A table that reaches its unit through another takes the unit of the one row it refers to.
-- Private with public, on a column that is unique in the public table: each row finds at most one row, so it stays one.
+- Private with public, on columns that are unique in the public table: each row finds at most one row, so it stays one.
+- Public with public, on anything: the rows are nobody's.
 - Private with private, on the unit of both, within one group of people: the rows of a unit are matched with its own.
+- Private with private, along a foreign key that the policy declares: the same, by the theorem below.
+- A LEFT JOIN keeps rows that find nothing. Which rows of the right side there are to be found, and whether a row looks
+  for any, are conditions on rows of the same unit.
+- A FULL JOIN of private relations is a LEFT JOIN and the other side's rows that find nothing (`plan/full_join.py`).
 - A subquery without aggregates computes row by row. One that groups by the unit computes from each unit's own rows,
   with aggregates that are exact and do not depend on the order of rows. So do windows whose partition contains the
-  unit (`plan/unit_windows.py`).
+  unit (`plan/unit_windows.py`). A public one may group by anything.
+- IN and EXISTS with a subquery add a column to each row (`plan/semi_join.py`).
 - UNION ALL puts the rows of all parts together; they keep their units. A row that is its own unit gives at most one row
   for each part, in all groups together (`contribution_to_account` says what that costs).
+
+**Theorem.** Let T be a private table and k the column by which others reach their unit through T. Where rows of two
+relations are joined on equal values that both name a row of T by k (`RowReference`), the two rows belong to one unit.
+
+*Proof.* No two rows of T share a value of k, which is checked when the data is opened, and NULL equals nothing. So
+both values are the k of one row t of T. By the invariant of `RowReference` each of the two rows belongs to the unit of
+t. The invariant holds in a scan of T, where the row is t itself, and in one of a table that reaches its unit through T,
+where the unit is taken from t. A join passes values on to rows of the same unit, or makes them NULL; so do filters,
+projections that pass a value on as it is stored, and groups that have it as a key.
+
+What is kept of a unit follows from how many rows there can be. Where a row of the left side finds at most one (it is a
+child that looks for its parent, whose key no two rows share), the caps of the left side hold. Where a row of the right
+side is found by at most one in turn, the joined rows are at most as many as those of the right side, group by group, so
+its caps hold; in a LEFT JOIN the rows that find nothing come to them, which are at most as many as those of the left
+side: the larger number of groups and the sum of the rows, as in a UNION ALL. Otherwise the caps are multiplied. These
+are what is kept; that a unit moves an answer by no more is seen to afterwards, whatever the join made of its rows.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import count
@@ -26,12 +48,16 @@ from itertools import count
 from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar
 from tacit.plan.caps import cap_of
+from tacit.plan.connect import connect_sources
 from tacit.plan.flatten import aggregates
 from tacit.plan.fold import aggregate_per_unit
+from tacit.plan.foreign_keys import NO_KEYS, WantedKeys, all_keys, find_wanted_keys, refer, unit_name_of, unlisted_keys
+from tacit.plan.full_join import check_size, join_fully
 from tacit.plan.join import join_relations
 from tacit.plan.notes import about_constants
 from tacit.plan.relation import Field, Relation, belongs_to, condition
 from tacit.plan.row_numbers import limit_by_number
+from tacit.plan.semi_join import answer_predicates
 from tacit.plan.unit_windows import add_windows, has_windows, separate_groups
 from tacit.policy.model import ROW_UNIT, Policy, Table, UnitForeignKey
 from tacit.policy.model import Column as Declared
@@ -78,16 +104,43 @@ class Scope:
     policy: Policy
     names: Iterator[str] = field(default_factory=lambda: (f"c{number}" for number in count()), repr=False)
     notes: list[str] = field(default_factory=list, repr=False)  # on the subqueries
+    # What was looked up, by the identity of the source, which is kept: each is looked up once.
+    looks: dict[int, tuple[FromItem, Relation]] = field(default_factory=dict, repr=False)
 
-    def relation(self, source: FromItem) -> Relation:
-        """What a source in FROM means."""
+    def open(self, query: Query, *, is_inner: bool = False) -> tuple[Query, Relation]:
+        """What FROM means, and the query over it: IN and EXISTS with a subquery are columns, and WHERE is what is left.
+
+        An inner query may pass on keys that are not listed, so that what is around it can be joined on them.
+        """
+        query = connect_sources(query, self.look)
+        relation = self.relation(query.source, find_wanted_keys(query, self.policy, is_inner=is_inner))
+        return answer_predicates(query, relation, self, is_inner=is_inner)
+
+    def look(self, source: FromItem) -> Relation:
+        """What a source means, apart from the question: to look names up."""
+        if id(source) not in self.looks:
+            found = Scope(self.policy, looks=self.looks).relation(source, all_keys(source, self.policy))
+            self.looks[id(source)] = (source, found)
+        return self.looks[id(source)][1]
+
+    def rows_of(self, query: Query | UnionAll) -> Relation:
+        """What a subquery means."""
+        return self._union(query) if isinstance(query, UnionAll) else self.subquery(query)
+
+    def relation(self, source: FromItem, wanted: WantedKeys = NO_KEYS) -> Relation:
+        """What a source in FROM means. Keys that are not listed are read where they are `wanted`."""
         match source:
             case TableReference():
-                return self._table(source)
+                return self._table(source, wanted)
             case Join():
-                return join_relations(self.relation(source.left), self.relation(source.right), source, self.names)
+                sides = self.relation(source.left, wanted), self.relation(source.right, wanted)
+                if source.full:
+                    check_size(sides, source)
+                    again = self.relation(source.left, wanted), self.relation(source.right, wanted)
+                    return join_fully(sides, again, source, self.names)
+                return join_relations(*sides, source, self.names)
             case DerivedTable(query, alias):
-                inner = self._union(query) if isinstance(query, UnionAll) else self.subquery(query)
+                inner = self.rows_of(query)
                 fields = tuple(replace(f, source=alias, hidden=False) for f in inner.fields)
                 return replace(inner, fields=fields, sources=(alias,))
 
@@ -101,7 +154,7 @@ class Scope:
         windows = query.sets is None and has_windows(query)
         if not windows:
             _refuse_over_rows(query)
-        relation = self.relation(query.source)
+        query, relation = self.open(query, is_inner=True)
         self.notes.extend(about_constants(query, relation))
         if windows:
             return self._with_windows(query, relation)
@@ -133,20 +186,29 @@ class Scope:
         )
         columns: list[tuple[str, Scalar]] = []
         fields = []
+        stored: dict[str, str] = {}  # of a public relation: columns as they lie, and what they are called here
         for output in expand_stars(query.outputs, relation):
             scalar = relation.bare(output.scalar)
-            plain = relation.field_of(scalar) if isinstance(scalar, ColumnReference) else None
-            bound = plain.bound if plain is not None and plain.is_unit else relation.bind(scalar)
+            plain = relation.field_of(scalar, links=True) if isinstance(scalar, ColumnReference) else None
+            opaque = plain is not None and (plain.is_unit or plain.is_unlisted_link)
+            bound = plain.bound if plain is not None and opaque else relation.bind(scalar)
             name = next(self.names)
             columns.append((name, bound.scalar))
-            fields.append(_pass_field(output.name, name, bound, plain))
+            if plain is not None and plain.raw and relation.people is None:
+                lies = name
+                if bound.scalar != ColumnReference(plain.raw):
+                    lies = next(self.names)
+                    columns.append((lies, ColumnReference(plain.raw)))
+                stored[plain.raw] = lies
+            fields.append(_pass_field(output.name, name, bound, plain, stored))
         unit = None
         if relation.unit is not None:
             unit = next(self.names)
             columns.append((unit, ColumnReference(relation.unit)))
         rows = Projection(relation.rows, tuple(columns), where)
         relation = limit_by_number(relation, where)
-        return replace(relation, rows=rows, fields=tuple(fields), unit=unit, sources=())
+        keys = tuple(frozenset(stored[column] for column in key) for key in relation.keys if key <= stored.keys())
+        return replace(relation, rows=rows, fields=tuple(fields), unit=unit, sources=(), implied=(), keys=keys)
 
     def _union(self, union: UnionAll) -> Relation:
         if union.operation != "union all":
@@ -190,7 +252,7 @@ class Scope:
         )
         return Relation(stack, tuple(fields), first.people, unit, each, first.called)
 
-    def _table(self, named: TableReference) -> Relation:
+    def _table(self, named: TableReference, wanted: WantedKeys) -> Relation:
         table = self.policy.table(named.table)
         if table is None:
             names = ", ".join(t.name for t in self.policy.tables)
@@ -203,11 +265,52 @@ class Scope:
             is_unit = isinstance(table.unit, str) and table.unit != ROW_UNIT and column.name == table.unit
             bound = read_as_declared(column, ColumnReference(name))
             known = (column.values, column.other, is_unit, column.unique)
-            fields.append(Field(column.name, named.alias, bound, *known, raw=name))
+            link = refer(self.policy, table, column.name, name)
+            fields.append(Field(column.name, named.alias, bound, *known, raw=name, link=link))
+        implied = []
+        for key in unlisted_keys(self.policy, table):
+            if (named.alias.lower(), key.lower()) in wanted:
+                name = next(self.names)
+                columns.append((key, name))
+                bound = TypedScalar(ColumnReference(name), None)
+                implied.append(Field(key, named.alias, bound, link=refer(self.policy, table, key, name)))
         each = ContributionBounds(table.max_groups, table.max_rows_per_group, table.max_rows)
         rows, unit = self._unit(table, columns, fields, named.alias)
+        if isinstance(table.unit, UnitForeignKey):
+            implied += self._implied_by_way(table, rows, unit, fields, named.alias)
         people = None if table.public else table.people or f"rows of {table.name}"
-        return Relation(rows, tuple(fields), people, unit, each, self._unit_name(table), sources=(named.alias,))
+        here = dict(columns)
+        return Relation(
+            rows,
+            tuple(fields),
+            people,
+            unit,
+            each,
+            self._unit_name(table),
+            sources=(named.alias,),
+            implied=tuple(implied),
+            keys=tuple(frozenset(here[name] for name in key) for key in table.unique),
+        )
+
+    def _implied_by_way(
+        self, table: Table, rows: RelationalNode, unit: str | None, fields: list[Field], alias: str
+    ) -> Iterator[Field]:
+        """What a table that reaches its unit through another has besides its listed columns: the link, and the unit."""
+        assert isinstance(table.unit, UnitForeignKey)
+        assert isinstance(rows, EquiJoin)
+        assert unit is not None
+        way, name = table.unit, unit_name_of(self.policy, table)
+        listed = {f.name.lower() for f in fields}
+        if name.lower() not in listed:
+            bound = TypedScalar(ColumnReference(unit), None)
+            link = refer(self.policy, table, name, unit) if name.lower() == way.column.lower() else None
+            yield Field(name, alias, bound, is_unit=True, link=link)
+        if way.column.lower() not in listed | {name.lower()}:
+            column = rows.on[0][0]
+            assert isinstance(column, ColumnReference)
+            yield Field(
+                way.column, alias, TypedScalar(column, None), link=refer(self.policy, table, way.column, column.name)
+            )
 
     def _unit_name(self, table: Table) -> str:
         """The name of a table's unit."""
@@ -238,7 +341,9 @@ class Scope:
                 if found is None:
                     found = next(self.names)
                     columns.append((unit_name, found))
-                    fields.append(Field(unit_name, alias, TypedScalar(ColumnReference(found), None), is_unit=True))
+                    bound = TypedScalar(ColumnReference(found), None)
+                    reference = refer(self.policy, table, unit_name, found)
+                    fields.append(Field(unit_name, alias, bound, is_unit=True, link=reference))
                 return Scan(table.name, tuple(columns)), found
 
 
@@ -292,20 +397,37 @@ def expand_stars(outputs: tuple[SelectItem, ...], relation: Relation) -> Iterato
         if isinstance(output.scalar, ColumnReference) and is_star(output.scalar):
             wanted = output.scalar.table
             yield from (
-                SelectItem(f.name, ColumnReference(f.name, f.source)) for f in relation.fields if belongs_to(f, wanted)
+                SelectItem(f.name, ColumnReference(f.name, f.source))
+                for f in relation.fields
+                if belongs_to(f, wanted) and not f.is_internal
             )
         else:
             yield output
 
 
-def _pass_field(name: str, column: str, bound: TypedScalar, plain: Field | None) -> Field:
-    """A column of a subquery. What was known of its name is void unless it is passed on as it is."""
+def _pass_field(name: str, column: str, bound: TypedScalar, plain: Field | None, stored: Mapping[str, str]) -> Field:
+    """A column of a subquery. What was known of its name is void unless it is passed on as it is.
+
+    `stored` says where columns of a public relation lie as they are stored: there they stay unique.
+    """
     here = replace(bound, scalar=ColumnReference(column), capped=None, is_per_unit=False)
     cap = cap_of(bound)
     if plain is None:
         return Field(name, "", here, cap=cap, is_matched_unit=bound.is_per_unit)
-    matched = plain.is_matched_unit
-    return Field(name, "", here, plain.values, plain.other, plain.is_unit, cap=cap, is_matched_unit=matched)
+    lies = stored.get(plain.raw, "") if plain.raw else ""
+    return Field(
+        name,
+        "",
+        here,
+        plain.values,
+        plain.other,
+        plain.is_unit,
+        plain.unique and bool(lies),
+        raw=lies,
+        link=plain.link_in(column, bound.scalar),
+        cap=cap,
+        is_matched_unit=plain.is_matched_unit,
+    )
 
 
 def _alike(one: Field, name: str, same: list[Field], at: SourceLocation | None) -> Field:

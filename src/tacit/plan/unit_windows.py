@@ -91,7 +91,7 @@ def _column_name(place: int) -> str:
 
 
 def _is_over_rows(scalar: Scalar, relation: Relation) -> bool:
-    names = {found.name.lower() for found in relation.fields}
+    names = {found.name.lower() for found in (*relation.fields, *relation.implied)}
     return all(
         not isinstance(part, Aggregate | Window)
         and (not isinstance(part, ColumnReference) or part.name.lower() in names)
@@ -142,8 +142,10 @@ class _Windows:
         rows: RelationalNode = Projection(relation.rows, below, where)
         for (partition, order), columns in self.nodes.items():
             rows = UnitWindow(rows, partition, order, tuple(columns))
-        fields = (*self.fields.values(), *self.made)
-        found = replace(relation, rows=rows, fields=fields, unit=self.unit)
+        passed = tuple(here for found, here in self.fields.items() if found not in relation.implied)
+        implied = tuple(here for found, here in self.fields.items() if found in relation.implied)
+        fields = (*passed, *self.made)
+        found = replace(relation, rows=rows, fields=fields, unit=self.unit, implied=implied, keys=())
         return replace(query, outputs=outputs, where=kept, qualify=None), found
 
     def _read_names(self, qualify: Scalar) -> Scalar:
@@ -191,15 +193,17 @@ class _Windows:
     def _pass_fields(self, clauses: Iterable[Scalar]) -> None:
         """The fields that the subquery names, in the order in which the relation has them."""
         named = {
-            id(self.relation.field_of(node))
+            id(self.relation.field_of(node, links=True))
             for clause in clauses
             for node in walk(clause)
             if isinstance(node, ColumnReference)
         }
-        for found in self.relation.fields:
+        for found in (*self.relation.fields, *self.relation.implied):
             if id(found) in named:
-                here = replace(found.bound, scalar=ColumnReference(self._column(found.bound.scalar)))
-                self.fields[found] = replace(found, bound=here, unique=False, raw="")
+                column = self._column(found.bound.scalar)
+                here = replace(found.bound, scalar=ColumnReference(column))
+                link = found.link_in(column, found.bound.scalar)
+                self.fields[found] = replace(found, bound=here, unique=False, raw="", link=link)
 
     def _bind(self, scalar: Scalar) -> TypedScalar:
         scalar = self.relation.bare(scalar)

@@ -115,7 +115,7 @@ def _private_keys_problem(policy: Policy) -> str:
 def _about_table(table: Table, hidden: str) -> Iterator[PolicyAdvice]:
     """`hidden` says why private keys cannot be shown, if so."""
     path = ("tables", table.name)
-    if table.public and not any(column.unique for column in table.columns):
+    if table.public and not table.unique and not any(column.unique for column in table.columns):
         text = "has no unique column, so no question can join it; write unique = true where no two rows share a value"
         yield PolicyAdvice(format_path(path), text)
     rows = table.max_groups * table.max_rows_per_group

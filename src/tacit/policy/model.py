@@ -68,7 +68,7 @@ class Table:
 
     The units of two tables are the same people where `people` is the same. A public table has no unit. Of one unit at
     most `max_groups` groups and `max_rows_per_group` rows in each count in an answer, and at most `max_rows` in all,
-    which is None where it is not declared.
+    which is None where it is not declared. `unique` are lists of columns of a public table that no two rows share.
     """
 
     name: str
@@ -78,6 +78,7 @@ class Table:
     max_rows_per_group: int = 1
     people: str = ""
     max_rows: int | None = None
+    unique: tuple[tuple[str, ...], ...] = ()
 
     @property
     def public(self) -> bool:
@@ -195,8 +196,10 @@ def _meaning(table: Table) -> list[object]:
     unit = (
         [table.unit.column, table.unit.table, table.unit.key] if isinstance(table.unit, UnitForeignKey) else table.unit
     )
+    # What is not declared is not written: digests of before stay what they are.
     total = [] if table.max_rows is None else [table.max_rows]
-    return [table.name, unit, table.people, table.max_groups, table.max_rows_per_group, columns, *total]
+    keys = [] if not table.unique else [["unique", *map(list, table.unique)]]
+    return [table.name, unit, table.people, table.max_groups, table.max_rows_per_group, columns, *total, *keys]
 
 
 def _text(number: Fraction | None) -> str | None:

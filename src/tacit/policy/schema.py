@@ -10,7 +10,7 @@ from typing import Any
 from tacit.policy.check import INT64, MAX_NAME
 from tacit.policy.load import MAX_EPSILON
 from tacit.policy.model import ENGINES, Type
-from tacit.policy.tables import MAX_FLOAT, MAX_GROUPS, MAX_ROWS_PER_GROUP, MAX_VALUES
+from tacit.policy.tables import MAX_FLOAT, MAX_GROUPS, MAX_ROWS_PER_GROUP, MAX_UNIQUE, MAX_VALUES
 from tacit.privacy.unit import Neighbors
 
 Json = dict[str, Any]
@@ -115,7 +115,13 @@ def _private() -> Json:
 def _public() -> Json:
     public = _describe_shape({"const": True}, "Its rows are nobody's: they may be joined to private ones.")
     unique = _describe_shape(_YES, "No two rows share a value, so others may be joined on it.")
-    return _object({"public": public, "columns": _columns(unique=unique)}, ["public", "columns"])
+    names = {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": MAX_UNIQUE}
+    several = {"anyOf": [names, {"type": "array", "items": names, "minItems": 1}]}
+    together = _describe_shape(
+        several, "Columns that no two rows share together, so others may be joined on all of them."
+    )
+    whole = {"public": public, "unique": together, "columns": _columns(unique=unique)}
+    return _object(whole, ["public", "columns"])
 
 
 def _columns(**more: Json) -> Json:

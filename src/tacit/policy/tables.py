@@ -17,6 +17,7 @@ UNFILLED = "?"
 MAX_GROUPS = 10_000
 MAX_ROWS_PER_GROUP = 1_000_000
 MAX_VALUES = 10_000
+MAX_UNIQUE = 16  # columns of a key
 MAX_FLOAT = 10**15
 UTC = "UTC"
 MAX_STEPS = 2**52  # so that every point of a float's grid, and its number, is exact in double precision
@@ -70,7 +71,7 @@ def _follow_unit(at: Section, table: Table, known: dict[str, Table]) -> Table:
 
 
 def _table(at: Section) -> Table:
-    at.only("unit", "people", "max_groups", "max_rows_per_group", "max_rows", "columns", "public")
+    at.only("unit", "people", "max_groups", "max_rows_per_group", "max_rows", "columns", "public", "unique")
     name = str(at.path[-1])
     public = at.entries.get("public", False)
     if not isinstance(public, bool):
@@ -79,7 +80,12 @@ def _table(at: Section) -> Table:
         for key in ("unit", "people", "max_groups", "max_rows_per_group", "max_rows"):
             if key in at.entries:
                 at.fail("a public table has no unit: its rows are not protected", key, fix="leave it out")
-        return Table(name, None, _columns(at, public=True))
+        columns = _columns(at, public=True)
+        return Table(name, None, columns, unique=_unique(at, columns))
+    if "unique" in at.entries:
+        at.fail(
+            "stands in public tables only", "unique", fix="leave it out: it is for tables that others are joined to"
+        )
     unit = _unit(at)
     groups = _contribution(at, unit, "max_groups", MAX_GROUPS)
     rows = _contribution(at, unit, "max_rows_per_group", MAX_ROWS_PER_GROUP)
@@ -90,6 +96,28 @@ def _table(at: Section) -> Table:
     columns = _columns(at, public=False)
     unit = _spell(unit, columns) if isinstance(unit, str) else replace(unit, column=_spell(unit.column, columns))
     return Table(name, unit, columns, groups, rows, people, total)
+
+
+def _unique(at: Section, columns: tuple[Column, ...]) -> tuple[tuple[str, ...], ...]:
+    """The lists of columns that no two rows of a public table share: one list of names, or several."""
+    if "unique" not in at.entries:
+        return ()
+    fix = 'name the columns that no two rows share together: unique = ["product", "year"]'
+    given = at.entries["unique"]
+    lists = given if isinstance(given, list | tuple) and given and isinstance(given[0], list | tuple) else [given]
+    known = {column.name.lower(): column for column in columns}
+    found = []
+    for names in lists:
+        if not isinstance(names, list | tuple) or not 1 <= len(names) <= MAX_UNIQUE:
+            at.fail(f"must be a list of 1 to {MAX_UNIQUE} columns", "unique", fix=fix)
+        for name in names:
+            column = known.get(name.lower()) if isinstance(name, str) else None
+            if column is None:
+                at.fail(f"{describe_value(name)} is not a column of this table", "unique", fix=fix)
+            if column.type is Type.FLOAT:
+                at.fail(f"{column.name} is a float, and tables are not joined on floats", "unique", fix=fix)
+        found.append(tuple(dict.fromkeys(known[name.lower()].name for name in names)))
+    return tuple(found)
 
 
 def _spell(name: str, columns: tuple[Column, ...]) -> str:

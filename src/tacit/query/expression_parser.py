@@ -25,6 +25,8 @@ from tacit.query.nodes import (
     Call,
     Case,
     ColumnReference,
+    Exists,
+    InSubquery,
     Literal,
     OrderItem,
     Query,
@@ -39,7 +41,6 @@ from tacit.query.refusals import (
     FUNCTIONS_WITHOUT_PARENTHESES,
     MAX_ITEMS,
     MAX_LEVELS,
-    PER_UNIT_JOIN_EXAMPLE,
     RESERVED,
     UNSUPPORTED_CLAUSES,
     refuse_too_large,
@@ -85,6 +86,7 @@ _MATCHES = frozenset({"GLOB", "REGEXP", "RLIKE"})
 _IS_CONDITION = COMPARISONS | CONDITIONS | {Function.IN, Function.IS_NULL, Function.LIKE}
 _MOST_FRAME = 9  # digits of a number of rows
 _SUBQUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES"})
+_MOST_PARTS = 4  # of a name: database, schema, table and column
 
 
 class ExpressionParser(TokenCursor, ABC):
@@ -99,6 +101,10 @@ class ExpressionParser(TokenCursor, ABC):
     @abstractmethod
     def query(self) -> Query | UnionAll:
         """A query in brackets."""
+
+    @abstractmethod
+    def subquery(self) -> Query | UnionAll:
+        """A query in brackets inside an expression."""
 
     def scalar(self, least: int = _OR) -> Scalar:
         """An expression, of operators that bind at least so much."""
@@ -263,9 +269,11 @@ class ExpressionParser(TokenCursor, ABC):
         if not self.sees("("):
             self.refuse_unexpected("a list of values in brackets")
         closing = self.closing[self.index]
-        if self.after() in _SUBQUERIES:
-            fix = f"list the values, or join one row for each unit: {PER_UNIT_JOIN_EXAMPLE}"
-            raise refuse_unsupported("IN with a subquery", fix, self.through(start, closing))
+        if self.after() in _SUBQUERIES - {"VALUES"}:
+            query = self.subquery()
+            return InSubquery(left, query, self.since(start))
+        if self.after() == "VALUES":
+            raise refuse_unsupported("IN with VALUES", values, self.through(start, closing))
         self.index += 1
         if self.sees(")"):
             raise Refused(ErrorCode.SYNTAX, "IN lists no values", at=self.through(start, closing), fix=values)
@@ -399,17 +407,20 @@ class ExpressionParser(TokenCursor, ABC):
         )
 
     def _column(self, start: int) -> ColumnReference:
-        name, table = self.name("a value"), None
-        if self.sees(".") and self.after() == "*":
-            self._no_star(self.through(start, self.index + 1))
-        if self.accept("."):
-            table, name = name, self.name("a column")
+        """A column, with its table and the schemas of that before it, of which the policy has one: it needs no name."""
+        names = [self.name("a value")]
+        while self.sees("."):
+            if self.after() == "*":
+                self._no_star(self.through(start, self.index + 1))
+            self.index += 1
+            names.append(self.name("a column"))
         if self.sees("("):
             at = self.through(start, self.closing[self.index])
             raise refuse_unsupported("a function of a schema or in quotes", "write its name alone: COUNT(*)", at)
-        if self.sees("."):
-            at = self.through(start, self.index + 1)
-            raise refuse_unsupported("a name of three parts", "write the column, or table.column", at)
+        if len(names) > _MOST_PARTS:
+            fix = "write the column, or table.column"
+            raise refuse_unsupported(f"a name of more than {_MOST_PARTS} parts", fix, self.since(start))
+        name, table = names[-1], names[-2] if len(names) > 1 else None
         self.after_column = self.index
         return ColumnReference(name, table, self.since(start))
 
@@ -524,10 +535,14 @@ class ExpressionParser(TokenCursor, ABC):
             return self._window_function(name, start, closing)
         if name in {"grouping", "grouping_id"}:
             return self._grouping(start)
+        if name == "exists" and self.after(2) in _SUBQUERIES - {"VALUES"}:
+            self.index += 1
+            query = self.subquery()
+            return Exists(query, self.since(start))
         if name in {"exists", "any", "some", "all"}:
             fix = "compare with one value: x >= 3, or list the values: x IN ('A', 'B')"
             if name == "exists":
-                fix = f"join one row for each unit: {PER_UNIT_JOIN_EXAMPLE}"
+                fix = "write a query in the brackets: EXISTS (SELECT 1 FROM ...)"
             raise refuse_unsupported(name.upper(), fix, self.through(start, closing))
         if self.token.key in RESERVED - {"LEFT", "RIGHT"}:
             self.refuse_unexpected("a value")

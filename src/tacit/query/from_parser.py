@@ -2,25 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tacit.errors import ErrorCode, Refused
+from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.query.expression_parser import ExpressionParser
 from tacit.query.function_calls import Aggregates
-from tacit.query.nodes import DerivedTable, FromItem, Join, Query, Scalar, TableReference, UnionAll
+from tacit.query.nodes import (
+    STAR,
+    ColumnReference,
+    DerivedTable,
+    FromItem,
+    Join,
+    Query,
+    Scalar,
+    SelectItem,
+    TableReference,
+    UnionAll,
+    is_star,
+    rebuild,
+    walk,
+)
 from tacit.query.refusals import (
+    MAX_NESTED,
     MAX_NODES,
     MAX_SOURCES,
     RESERVED,
     UNSUPPORTED_JOINS,
+    nesting,
     refuse_too_large,
     refuse_unsupported,
     size,
     to_printable,
 )
 
-_JOINS = UNSUPPORTED_JOINS.keys() | {"JOIN", "INNER", "LEFT", "OUTER"}
+_JOINS = UNSUPPORTED_JOINS.keys() | {"JOIN", "INNER", "LEFT", "RIGHT", "FULL", "OUTER", "CROSS", "NATURAL"}
+_SIDES = frozenset({"LEFT", "RIGHT", "FULL"})
+_KINDS = frozenset({"", "INNER", "CROSS", *_SIDES, *(f"{side} OUTER" for side in _SIDES)})
 _QUERIES = frozenset({"SELECT", "WITH", "FROM"})
+_SYSTEM_SCHEMAS = frozenset({"information_schema", "pg_catalog"})
 
 
 @dataclass(frozen=True)
@@ -41,6 +60,16 @@ class FromParser(ExpressionParser):
         self.sources = 0
         self.nodes = 0
         self.unnamed = 0
+        self.schemas: dict[str, tuple[str, ...]] = {}  # of the tables that were named with one, in small letters
+
+    def subquery(self) -> Query | UnionAll:
+        """A query in brackets inside an expression."""
+        start = self.index
+        found = self._parse_bracketed()
+        if nesting(found) >= MAX_NESTED:
+            what = f"subqueries are nested more than {MAX_NESTED} deep"
+            raise refuse_too_large(what, self.since(start), "compute more in each subquery")
+        return found
 
     def count_parts(self, scalar: Scalar) -> Scalar:
         """The scalar, its parts counted against the limit of the whole question."""
@@ -74,15 +103,15 @@ class FromParser(ExpressionParser):
                     ErrorCode.AMBIGUOUS, f"WITH names {to_printable(name)} twice", at=self.since(start), fix=fix
                 )
             taken.add(name)
-            if self.sees("("):
-                at = self.through(start, self.closing[self.index])
-                raise refuse_unsupported("a name of WITH with columns", "name them inside: SELECT age AS a", at)
+            columns = self._column_names() if self.sees("(") else ()
             self.expect("AS")
-            if self.sees("MATERIALIZED", "NOT"):
-                raise refuse_unsupported("MATERIALIZED", "leave it out", self.here())
+            if not self.accept("MATERIALIZED"):  # a hint to an engine, which changes no rows
+                self.accept("NOT", "MATERIALIZED")
             before = self.sources, self.nodes
             self.sources = self.nodes = 0
             query = self._parse_bracketed()
+            if columns:
+                query = _name_columns(query, columns, name, self.since(start))
             self.parts[name] = CommonTable(query, self.sources, self.nodes)
             self.sources, self.nodes = before
             if not self.accept(","):
@@ -97,18 +126,23 @@ class FromParser(ExpressionParser):
         return query
 
     def source(self) -> FromItem:
+        """What FROM names: tables, subqueries and joins of these, with commas between. A comma binds less than JOIN."""
+        found = self._joined()
+        while self.sees(","):
+            start = self.index
+            self.index += 1
+            if self.sees("LATERAL"):
+                self.refuse_unexpected("a table")
+            right = self._joined()
+            found = Join(found, right, None, (), False, self.since(start))
+        return found
+
+    def _joined(self) -> FromItem:
         """A table or subquery, and those joined to it from left to right."""
         found = self._item()
-        while True:
-            if self.sees(",") and self.after() == "LATERAL":
-                self.index += 1
-                self.refuse_unexpected("a table")
-            if self.sees(","):
-                at = self.through(self.index, min(self.index + 1, len(self.tokens) - 2))
-                raise refuse_unsupported("a join by a comma", "write FROM a JOIN b USING (id)", at)
-            if self.token.key not in _JOINS:
-                return found
+        while self.token.key in _JOINS:
             found = self._join(found)
+        return found
 
     def _join(self, left: FromItem) -> Join:
         start = self.index
@@ -120,22 +154,30 @@ class FromParser(ExpressionParser):
         for word in words:
             if word in UNSUPPORTED_JOINS:
                 raise refuse_unsupported(f"{word} JOIN", UNSUPPORTED_JOINS[word], self.since(start))
-        if words not in ([], ["INNER"], ["LEFT"], ["LEFT", "OUTER"]):
+        natural = words[:1] == ["NATURAL"]
+        kind = " ".join(words[1:] if natural else words)
+        if kind not in _KINDS or (natural and kind == "CROSS"):
             at, fix = self.since(start), "write JOIN or LEFT JOIN"
             raise Refused(ErrorCode.SYNTAX, f"{' '.join(words):.40} JOIN is not a kind of join", at=at, fix=fix)
         right = self._item()
-        on, using = None, list[str]()
+        on, using = self._condition(start) if not natural and kind != "CROSS" else (None, ())
+        side = next((word for word in words if word in _SIDES), "")
+        swapped = side == "RIGHT"
+        first, second = (right, left) if swapped else (left, right)
+        return Join(first, second, on, using, bool(side), self.since(start), natural, swapped, side == "FULL")
+
+    def _condition(self, start: int) -> tuple[Scalar | None, tuple[str, ...]]:
+        """ON with a condition, or USING with the names of columns."""
         if self.accept("ON"):
-            on = self.count_parts(self.scalar())
-        elif self.accept("USING", "("):
-            using.append(self.name("a column"))
-            while self.accept(","):
-                using.append(self.name("a column"))
-            self.expect(")")
-        else:
+            return self.count_parts(self.scalar()), ()
+        if not self.accept("USING", "("):
             fix = "say which rows match: JOIN b USING (id), or JOIN b ON a.id = b.id"
             raise refuse_unsupported("JOIN without ON or USING", fix, self.since(start))
-        return Join(left, right, on, tuple(using), "LEFT" in words, self.since(start))
+        using = [self.name("a column")]
+        while self.accept(","):
+            using.append(self.name("a column"))
+        self.expect(")")
+        return None, tuple(using)
 
     def _item(self) -> FromItem:
         start = self.index
@@ -143,55 +185,135 @@ class FromParser(ExpressionParser):
             return self._brackets(start)
         if self.token.kind == "text":
             raise refuse_unsupported("a file", "name a table of the policy", self.here())
-        if self.token.kind == "word" and self.after() == "(":
-            at = self.through(start, self.closing[self.index + 1])
-            if self.sees("LATERAL"):
-                self.refuse_unexpected("a table")
-            raise refuse_unsupported("a table function", "name a table of the policy", at)
-        table = self.name("a table")
-        if self.sees("."):
-            at = self.through(start, self.index + 1)
-            raise refuse_unsupported("a table of a schema", "name it as the policy does, and nothing more", at)
-        alias = self._alias() or table
-        part = self.parts.get(table.lower())
+        if self.token.kind == "word" and self.after() == "(" and self.sees("LATERAL"):
+            self.refuse_unexpected("a table")
+        names = self._qualified_name(start)
+        table, part = names[-1], self.parts.get(names[-1].lower()) if len(names) == 1 else None
+        named = self.since(start)
+        alias, columns = self._alias()
+        alias = alias or table
         self._add(1 if part is None else 1 + part.sources, 0 if part is None else part.nodes)
         if part is None:
+            if columns:
+                fix = f"name them in a subquery: (SELECT ... AS {to_printable(columns[0])} FROM {named.words})"
+                raise refuse_unsupported("a table with names for its columns", fix, self.since(start))
             return TableReference(table, alias, self.since(start))
-        return DerivedTable(part.query, alias, self.since(start))
+        at = self.since(start)
+        return DerivedTable(_name_columns(part.query, columns, alias, at) if columns else part.query, alias, at)
+
+    def _qualified_name(self, start: int) -> list[str]:
+        """The name of a table with the schemas before it. There is one namespace, so any schema will do.
+
+        But one table has one schema: a join of two that are called alike would be a join of one with itself.
+        """
+        names = []
+        while True:
+            if self.token.kind == "word" and self.after() == "(":
+                at = self.through(start, self.closing[self.index + 1])
+                raise refuse_unsupported("a table function", "name a table of the policy", at)
+            names.append(self.name("a table"))
+            if not self.accept("."):
+                break
+        schemas = tuple(name.lower() for name in names[:-1])
+        if _SYSTEM_SCHEMAS & set(schemas):
+            raise refuse_unsupported("a table of the system", "name a table of the policy", self.since(start))
+        if schemas and not _is_suffix(schemas, self.schemas.setdefault(names[-1].lower(), schemas)):
+            what = f"{to_printable(names[-1])} is named in two schemas"
+            fix = "the policy has one table of that name: write the same schema, or none"
+            raise Refused(ErrorCode.AMBIGUOUS, what, at=self.since(start), fix=fix)
+        return names
 
     def _brackets(self, start: int) -> FromItem:
-        """A subquery, or a join in brackets."""
+        """A subquery, or a join in brackets. A join that has a name is a subquery of all its columns."""
         inner = next(token.key for token in self.tokens[start:] if token.key != "(")
         if inner == "VALUES":
             at = self.through(start, self.closing[start])
             raise refuse_unsupported("VALUES", "name a table of the policy", at)
+        query: Query | UnionAll
         if inner not in _QUERIES:
             self.index += 1
             found = self.source()
             self.expect(")")
-            if self._alias():
-                raise refuse_unsupported("a name for a join", "name each table in it", self.since(start))
-            return found
-        query = self._parse_bracketed()
-        at = self.since(start)
-        alias = self._alias()
+            at = self.since(start)
+            alias, columns = self._alias()
+            if not alias:
+                return found
+            every = SelectItem(STAR, ColumnReference(STAR, None, at))
+            query = Query(found, (every,), None, (), None, (), None, 0, at=at)
+        else:
+            query = self._parse_bracketed()
+            at = self.since(start)
+            alias, columns = self._alias()
         if not alias:
             self.unnamed += 1
             alias = "subquery" if self.unnamed == 1 else f"subquery_{self.unnamed}"
         self._add(1, 0)
-        return DerivedTable(query, alias, at)
+        return DerivedTable(_name_columns(query, columns, alias, at) if columns else query, alias, at)
 
-    def _alias(self) -> str:
-        """The name after a table or subquery, or nothing."""
+    def _alias(self) -> tuple[str, tuple[str, ...]]:
+        """The name after a table or subquery, or nothing; and the names of its columns, if they follow."""
         named = self.accept("AS")
-        start = self.index
         if not named and self.token.kind != "name" and (self.token.kind != "word" or self.token.key in RESERVED):
-            return ""
+            return "", ()
         alias = self.name("a name")
-        if self.sees("("):
-            at = self.through(start, self.closing[self.index])
-            raise refuse_unsupported("a name with columns", "name them inside: SELECT age AS a", at)
-        return alias
+        return alias, self._column_names() if self.sees("(") else ()
+
+    def _column_names(self) -> tuple[str, ...]:
+        self.expect("(")
+        names = [self.name("a column")]
+        while self.accept(","):
+            names.append(self.name("a column"))
+        self.expect(")")
+        if len({name.lower() for name in names}) < len(names):
+            at, fix = self.through(self.index - 1, self.index - 1), "give each column a name of its own"
+            raise Refused(ErrorCode.AMBIGUOUS, "two columns have the same name", at=at, fix=fix)
+        return tuple(names)
+
+
+def _is_suffix(schemas: tuple[str, ...], known: tuple[str, ...]) -> bool:
+    """Whether one of both is the end of the other: "clinic"."public" and "public"."""
+    length = min(len(schemas), len(known))
+    return schemas[-length:] == known[-length:]
+
+
+def _name_columns(query: Query | UnionAll, names: tuple[str, ...], alias: str, at: SourceLocation) -> Query | UnionAll:
+    """A query whose first columns have other names. Where it groups by the old ones it becomes a subquery."""
+    first = query.parts[0] if isinstance(query, UnionAll) else query
+    if any(is_star(output.scalar) for output in first.outputs):
+        raise refuse_unsupported("names for the columns of *", "list the columns inside: SELECT age AS years", at)
+    if len(names) > len(first.outputs):
+        what = f"{len(names)} names for {len(first.outputs)} columns"
+        raise Refused(ErrorCode.SYNTAX, what, at=at, fix="give one name for each column")
+    called = [*names, *(output.name for output in first.outputs[len(names) :])]
+    if isinstance(query, Query) and not _groups_by_output_names(query):
+        outputs = tuple(SelectItem(name, o.scalar) for name, o in zip(called, query.outputs, strict=True))
+        known = {output.name.lower(): output.scalar for output in query.outputs}
+
+        def read(node: Scalar) -> Scalar | None:  # after grouping, the name of an output means the output
+            return known.get(node.name.lower()) if isinstance(node, ColumnReference) and node.table is None else None
+
+        having, qualify = (None if part is None else rebuild(part, read) for part in (query.having, query.qualify))
+        order = tuple(replace(item, scalar=rebuild(item.scalar, read)) for item in query.order)
+        return replace(query, outputs=outputs, having=having, qualify=qualify, order=order)
+    outputs = tuple(
+        SelectItem(name, ColumnReference(output.name, None, at))
+        for name, output in zip(called, first.outputs, strict=True)
+    )
+    return Query(DerivedTable(query, alias, at), outputs, None, (), None, (), None, 0, at=at)
+
+
+def _groups_by_output_names(query: Query) -> bool:
+    """Whether GROUP BY may mean an output by its name, and not a column."""
+    known = {
+        o.name.lower()
+        for o in query.outputs
+        if not isinstance(o.scalar, ColumnReference) or o.scalar.name.lower() != o.name.lower()
+    }
+    return any(
+        isinstance(node, ColumnReference) and node.table is None and node.name.lower() in known
+        for key in query.keys
+        for node in walk(key)
+    )
 
 
 def has_table(source: FromItem) -> bool:

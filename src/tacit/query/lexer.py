@@ -1,10 +1,10 @@
 """The tokens of a SQL text, by one pass over it, in the dialect of questions or of PostgreSQL.
 
-Questions (`QUESTION`) have texts in single quotes, names in double ones and two kinds of comment. Every other way of
-quoting is left to `tacit.query.cursor`, which refuses it, so nothing that is taken for a text here could be read as
-words by an engine. PostgreSQL's clients (`POSTGRESQL`) write more: escapes, dollar quotes, numbered parameters,
-comments in comments. Whatever they send as a question is read again in the dialect of questions, so where the two
-differ the question is refused, not misread.
+Questions (`QUESTION`) have texts in single quotes, names in double ones or in backticks, and two kinds of comment. A
+point between backticks separates names, as in BigQuery. Every other way of quoting is left to `tacit.query.cursor`,
+which refuses it, so nothing that is taken for a text here could be read as words by an engine. PostgreSQL's clients
+(`POSTGRESQL`) write more: escapes, dollar quotes, numbered parameters, comments in comments. Whatever they send as a
+question is read again in the dialect of questions, so where the two differ the question is refused, not misread.
 
 >>> [token.key or token.text for token in scan("SELECT $1, 'it''s' -- done", POSTGRESQL)]
 ['SELECT', '$1', ',', "it's"]
@@ -67,6 +67,8 @@ class LexicalDialect:
         Comments inside comments.
     folds_words : bool
         Words outside of quotes are lower case, and may contain a dollar sign.
+    backticks : bool
+        Names in backticks, several with points between, as in `project.clinic.visits`.
     """
 
     operators: str
@@ -74,6 +76,7 @@ class LexicalDialect:
     digit_groups: bool = False
     nested_comments: bool = False
     folds_words: bool = False
+    backticks: bool = False
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -92,7 +95,8 @@ class LexicalDialect:
             rf"(?P<space>{space}|--[^\r\n]*+)"
             r"|(?P<comment>/\*)" + (quotes if self.postgresql_quotes else "") + r"|(?P<text>'[^']*+(?:''[^']*+)*+')"
             r'|(?P<name>"[^"]*+(?:""[^"]*+)*+")'
-            rf"|(?P<number>(?:{digits}(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?)"
+            + (r"|(?P<backticks>`[^`]*+(?:``[^`]*+)*+`)" if self.backticks else "")
+            + rf"|(?P<number>(?:{digits}(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?)"
             rf"|(?P<word>[^\W\d]{word})"
             rf"|(?P<sign>{operators}|.)",
             re.DOTALL,
@@ -100,7 +104,9 @@ class LexicalDialect:
 
 
 QUESTION = LexicalDialect(
-    operators="<=> ->> !~~ ~~* <> <= >= != == || ** :: // -> => := && |> << >> ~~ ~* !~ ^@", digit_groups=True
+    operators="<=> ->> !~~ ~~* <> <= >= != == || ** :: // -> => := && |> << >> ~~ ~* !~ ^@",
+    digit_groups=True,
+    backticks=True,
 )
 POSTGRESQL = LexicalDialect(
     operators="!~~* !~* !~~ ~~* ->> :: <= >= <> != || !~ ~* ~~ -> @> <@",
@@ -125,6 +131,8 @@ def scan(text: str, dialect: LexicalDialect) -> Iterator[Token]:
         elif kind == "dollar":
             position = _skip_dollar_quote(text, start, match[0])
             yield Token(kind, text[start:position], "", start, position)
+        elif kind == "backticks":
+            yield from _split_backticks(match[0], start)
         elif kind != "space":
             yield _make_token(kind, match[0], start, dialect)
 
@@ -145,11 +153,22 @@ def _make_token(kind: str, written: str, start: int, dialect: LexicalDialect) ->
         case "number":
             return Token(kind, written.replace("_", ""), "", start, end)
         case "sign":
-            if written in {"'", '"'}:
+            if written in {"'", '"'} or (written == "`" and dialect.backticks):
                 fix = f"close it with {written}, or remove it"
                 raise LexicalError("this quote is not closed", fix, start, end)
             return Token(kind, written, written, start, end)
     return Token(kind, written, "", start, end)
+
+
+def _split_backticks(written: str, start: int) -> Iterator[Token]:
+    """Yield the names between two backticks, and the points between them."""
+    position = start + 1
+    for number, name in enumerate(written[1:-1].split(".")):
+        if number:
+            yield Token("sign", ".", ".", position - 1, position)
+        end = position + len(name)
+        yield Token("name", name.replace("``", "`"), "", position, end)
+        position = end + 1
 
 
 def _unescape(found: re.Match[str]) -> str:

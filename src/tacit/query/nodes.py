@@ -95,8 +95,25 @@ class Window:
 
 
 @dataclass(frozen=True)
+class InSubquery:
+    """Whether the operand is among the values of a subquery's one column. `plan/semi_join.py` says what it means."""
+
+    operand: Scalar
+    query: Query | UnionAll
+    at: SourceLocation | None = _place()
+
+
+@dataclass(frozen=True)
 class ScalarSubquery:
     """A query in brackets that stands for its only value."""
+
+    query: Query | UnionAll
+    at: SourceLocation | None = _place()
+
+
+@dataclass(frozen=True)
+class Exists:
+    """Whether a subquery has rows, which may depend on the row outside. `plan/semi_join.py` says what it means."""
 
     query: Query | UnionAll
     at: SourceLocation | None = _place()
@@ -155,6 +172,8 @@ Scalar = (
     | Aggregate
     | Window
     | ScalarSubquery
+    | InSubquery
+    | Exists
     | Clamp
     | ToFloat
     | Quantize
@@ -200,7 +219,12 @@ class DerivedTable:
 
 @dataclass(frozen=True)
 class Join:
-    """Two sources matched by a condition, or by the columns of USING. `outer` is a LEFT JOIN."""
+    """Two sources matched by a condition, or by the columns of USING. `outer` is a LEFT JOIN.
+
+    A RIGHT JOIN is the LEFT JOIN of the other side, and `swapped`: its columns come in the order of the text. A FULL
+    JOIN is outer and `full`. `natural` matches the columns of the same name. Without any of these it is a comma or a
+    CROSS JOIN, whose condition stands in WHERE.
+    """
 
     left: FromItem
     right: FromItem
@@ -208,6 +232,14 @@ class Join:
     using: tuple[str, ...]
     outer: bool
     at: SourceLocation | None = _place()
+    natural: bool = False
+    swapped: bool = False
+    full: bool = False
+
+    @property
+    def is_cross(self) -> bool:
+        """Whether nothing says which rows match."""
+        return self.on is None and not self.using and not self.natural
 
 
 FromItem = TableReference | DerivedTable | Join
@@ -422,7 +454,7 @@ def children(scalar: Scalar) -> tuple[Scalar, ...]:
         case Window(_, arguments, aggregate, partition, order):
             measured = () if aggregate is None else children(aggregate)
             return (*arguments, *measured, *partition, *(item.scalar for item in order))
-        case Clamp(operand) | ToFloat(operand) | Quantize(operand):
+        case Clamp(operand) | ToFloat(operand) | Quantize(operand) | InSubquery(operand):
             return (operand,)
         case _:
             return ()

@@ -57,10 +57,6 @@ UNSUPPORTED_CLAUSES = {
 }
 
 UNSUPPORTED_JOINS = {
-    "RIGHT": "swap the tables: FROM b LEFT JOIN a USING (id)",
-    "FULL": "ask twice: a LEFT JOIN b USING (id), and b LEFT JOIN a USING (id)",
-    "CROSS": "say which rows match: FROM a JOIN b USING (id)",
-    "NATURAL": "name the columns that match: FROM a JOIN b USING (id)",
     "SEMI": f"join one row for each unit: {PER_UNIT_JOIN_EXAMPLE}",
     "ANTI": f"keep those without a match: LEFT {PER_UNIT_JOIN_EXAMPLE} WHERE n IS NULL",
     "ASOF": "say which rows match: FROM a JOIN b USING (id)",
@@ -69,9 +65,9 @@ UNSUPPORTED_JOINS = {
 
 # Words that name no column and no table unless they stand in double quotes.
 _RESERVED = (
-    "ALL AND ANY AS ASC BETWEEN BY CASE DESC DISTINCT ELSE END EXCEPT EXISTS FALSE FILTER FROM GROUP HAVING ILIKE IN "
-    "INNER INTERSECT IS ISNULL JOIN LEFT LIKE LIMIT NOT NOTNULL NULL NULLS OFFSET ON OR ORDER OUTER SELECT SIMILAR "
-    "SOME THEN TRUE UNION USING VALUES WHEN WHERE WITH WITHIN WINDOW OVER QUALIFY FETCH"
+    "ALL AND ANY AS ASC BETWEEN BY CASE CROSS DESC DISTINCT ELSE END EXCEPT EXISTS FALSE FILTER FROM FULL GROUP HAVING "
+    "ILIKE IN INNER INTERSECT IS ISNULL JOIN LEFT LIKE LIMIT NATURAL NOT NOTNULL NULL NULLS OFFSET ON OR ORDER OUTER "
+    "RIGHT SELECT SIMILAR SOME THEN TRUE UNION USING VALUES WHEN WHERE WITH WITHIN WINDOW OVER QUALIFY FETCH"
 )
 _NAMES_TOO = {"SAMPLE", "IGNORE", "RESPECT"}  # where no such clause can start
 RESERVED = frozenset(_RESERVED.split()) | (UNSUPPORTED_CLAUSES.keys() - _NAMES_TOO) | UNSUPPORTED_JOINS.keys()
@@ -166,7 +162,6 @@ OPERATOR_SUGGESTIONS = {
     ">>": (_BITS, "write FLOOR(x / 2)"),
     "!": ("!", "write NOT"),
     "#": ("#", "start a comment with --"),
-    "`": ("a name in such quotes", 'put names in double quotes: "ward"'),
 }
 
 

@@ -10,9 +10,9 @@ from tacit.aggregates.base import QuantizedArgument
 from tacit.arithmetic import largest_power_of_ten
 from tacit.errors import ErrorCode, Refused
 from tacit.query.bound import LEAST_INT, MOST_INT, TypedScalar
-from tacit.query.function_calls import CallSyntax, single_operand
+from tacit.query.function_calls import AggregateSyntax, CallSyntax, refuse_arguments, single_operand
 from tacit.query.functions import Function
-from tacit.query.nodes import Aggregate, Call, Clamp, Literal, Quantize, Scalar, find_location
+from tacit.query.nodes import Aggregate, Call, Case, Clamp, Literal, Quantize, Scalar, find_location
 from tacit.query.timestamps import HOUR, MINUTE, SECOND
 from tacit.query.types import NUMERIC_TYPES, ORDERED_TYPES, TIME_TYPES, Type
 
@@ -78,6 +78,18 @@ def _quantize_timestamp(scalar: Scalar, lower: int, upper: int) -> QuantizedArgu
 def read_argument(function: str) -> Callable[[CallSyntax], Aggregate]:
     """Return the reader of an aggregate with one argument."""
     return lambda written: Aggregate(function, single_operand(written), written.distinct)
+
+
+def read_conditional(function: str) -> AggregateSyntax:
+    """Return the syntax of SUM_IF(x, c), which is SUM(x) FILTER (WHERE c), and of others like it."""
+
+    def read(written: CallSyntax) -> Aggregate:
+        if written.star or len(written.arguments) != 2:
+            raise refuse_arguments(written, f"{written.name.upper()}(x, x > 0)")
+        value, condition = written.arguments
+        return Aggregate(function, Case(((condition, value),), Literal(None), find_location(value)))
+
+    return AggregateSyntax(read, usage="{}(x, x > 0)")
 
 
 def is_never_null(scalar: Scalar) -> bool:

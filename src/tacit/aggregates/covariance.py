@@ -253,7 +253,11 @@ def _estimator(bound: BoundAggregate, _: tuple[Measurement, ...], positions: lis
 # and up to 2 from the count, each over its share; the sum of a_i/e_i is least where e_i goes with the root of a_i.
 WEIGHTS = (Fraction(1), Fraction(1), Fraction(1), Fraction(7, 5))
 COVARIANCE = AggregateFunction(
-    syntax={"covar_samp": read_pair("covar_samp"), "covar_pop": read_pair("covar_pop")},
+    syntax={
+        "covar_samp": read_pair("covar_samp"),
+        "covar": read_pair("covar_samp"),
+        "covar_pop": read_pair("covar_pop"),
+    },
     functions=("covar_samp", "covar_pop"),
     result_type=float_type,
     measure=_measure,

@@ -17,7 +17,7 @@ from tacit.errors import ErrorCode, Refused
 from tacit.query.bound import TypedScalar
 from tacit.query.function_calls import AggregateSyntax, CallSyntax, refuse_arguments, single_operand
 from tacit.query.functions import Function
-from tacit.query.nodes import Aggregate, Call, Case, ExactStatistic, Literal
+from tacit.query.nodes import Aggregate, Call, Case, ExactStatistic, Literal, find_location
 from tacit.query.types import NUMERIC_TYPES, Type
 
 
@@ -83,7 +83,10 @@ def _read_star(written: CallSyntax) -> Aggregate:
 
 def _read_condition(written: CallSyntax) -> Aggregate:
     """Read COUNT_IF(c) as COUNT(*) FILTER (WHERE c)."""
-    condition = single_operand(written)
+    if written.star or written.within is not None or len(written.arguments) != 1:
+        conditions = [at.words for at in map(find_location, written.arguments) if at is not None]
+        raise refuse_arguments(written, f"{written.name.upper()}({' AND '.join(conditions) or 'x > 0'})")
+    (condition,) = written.arguments
     return Aggregate("count", Case(((condition, Literal(1)),), Literal(None), written.at))
 
 

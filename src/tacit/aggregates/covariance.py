@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -102,7 +102,8 @@ def quantized_pair(bound: BoundAggregate) -> Pair:
     """Return both arguments on grids whose products fit 64 bits."""
     (other,) = bound.others
     first = quantize_argument(bound.aggregate, bound.required_argument, FINEST_SQUARE)
-    return Pair(first, quantize_argument(bound.aggregate, other, FINEST_SQUARE))
+    second = replace(bound.aggregate, argument=bound.aggregate.others[0])  # as which a refusal quotes it
+    return Pair(first, quantize_argument(second, other, FINEST_SQUARE))
 
 
 def covariance_range(

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from tacit.aggregates.base import AggregateFunction
+from tacit.aggregates.condition import CONDITION
 from tacit.aggregates.correlation import CORRELATION
 from tacit.aggregates.count import COUNT
 from tacit.aggregates.covariance import COVARIANCE
@@ -35,6 +36,7 @@ AGGREGATES = (
     REGRESSION,
     GEOMETRIC_MEAN,
     SHAPE,
+    CONDITION,
 )
 SYNTAX = {name: syntax for aggregate in AGGREGATES for name, syntax in aggregate.syntax.items()}
 _BY_FUNCTION = {function: aggregate for aggregate in AGGREGATES for function in aggregate.functions}

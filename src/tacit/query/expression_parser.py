@@ -241,6 +241,8 @@ class ExpressionParser(TokenCursor, ABC):
         found = self.primary()
         while self.accept("::"):
             found = self._cast(found, start, self._type())
+        if self.sees("["):
+            self.refuse_unexpected("an operator")
         return found
 
     def primary(self) -> Scalar:

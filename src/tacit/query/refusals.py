@@ -91,7 +91,6 @@ _CLOCK = "write the date itself: DATE '2025-12-31'"
 _WEEKDAY = "ISODOW(d) is 1 on Monday and 7 on Sunday"
 _HOUR = "use YEAR, QUARTER, MONTH, WEEK, DAY or ISODOW; of a timestamp also HOUR, MINUTE and SECOND"
 _LOGARITHM = "write LN(x) / LN(10), or LN(x) / LN(2)"
-_TOGETHER = "made of others: COVAR_POP(y, x) / VAR_POP(x) is the slope"
 _CHANCE = "the answer depends on the data alone; leave it out"
 
 _INSTEAD = {
@@ -118,19 +117,13 @@ _INSTEAD = {
     "count days: DATE_DIFF('day', a, b) < 30": "date_add date_sub datesub age interval add_months last_day",
     "use YEAR(d), MONTH(d) or DAY(d)": "strftime monthname to_char date_format",
     _LOGARITHM: "log log10 log2",
-    _TOGETHER: "regr_slope regr_intercept regr_r2 regr_count",
-    "use VAR_SAMP, STDDEV and quantiles": "skewness kurtosis kurtosis_pop mad entropy sem",
+    "write STDDEV(x) / SQRT(COUNT(x))": "sem",
+    "ask for MEDIAN(x) first, then for MEDIAN(ABS(x - 40)) with its answer in the place of 40": "mad",
+    "count each value, and compute it from the answer: SELECT x, COUNT(*) FROM t GROUP BY x": "entropy",
     "write AVG(LN(x)) and take EXP of the answer": "product",
-    "write COUNT(*) FILTER (WHERE ...)": "count_if countif",
-    "compare COUNT(*) FILTER (WHERE ...) with COUNT(*)": (
-        "bool_and bool_or every logical_and logical_or bit_and bit_or bit_xor"
-    ),
-    "write AVG(x)": "mean favg average",
-    "write SUM(x)": "fsum sumkahan sum_no_overflow kahan_sum total",
-    "write COUNT(*)": "count_star",
-    "write COUNT(DISTINCT x)": "approx_count_distinct approx_distinct uniq",
-    "write QUANTILE(x, 0.5)": "approx_quantile reservoir_quantile approx_percentile percentile",
-    "write TOP_K(x, 3)": "topk approx_top_count approx_top_sum approx_most_frequent most_frequent",
+    "compare COUNT(*) FILTER (WHERE ...) with COUNT(*)": "bit_and bit_or bit_xor",
+    "write SUM(x)": "total",
+    "write TOP_K(x, 3)": "approx_top_count approx_top_sum approx_most_frequent most_frequent",
     _CHANCE: "random rand uuid gen_random_uuid setseed nextval current_user session_user user version getenv",
     "FLOOR(x / 10) gives the tens": "div fdiv divide width_bucket",
     "FLOOR(x) drops the decimals of a positive number": "trunc truncate",

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tacit.aggregates.argument import quantize_argument, quote_aggregate
+from tacit.aggregates.argument import quantize_argument, quote_aggregate, quote_argument
 from tacit.aggregates.base import (
     AggregateFunction,
     BoundAggregate,
@@ -163,8 +163,11 @@ def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurem
 def _measure_list(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurement, ...]:
     """Return a point for each level; one that is named twice is selected once."""
     quantized = quantize_argument(bound.aggregate, bound.required_argument, dates=True)
-    measure, name = ExactStatistic("histogram", quantized.scalar), quote_aggregate(bound.aggregate)
-    return tuple(QuantileMeasurement(measure, level, quantized, name) for level in _listed_levels(bound.aggregate))
+    measure, inner = ExactStatistic("histogram", quantized.scalar), quote_argument(bound.aggregate)
+    return tuple(
+        QuantileMeasurement(measure, level, quantized, f"QUANTILE({inner}, {float(level):.6g})")
+        for level in _listed_levels(bound.aggregate)
+    )
 
 
 def _list_estimator(

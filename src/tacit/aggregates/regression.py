@@ -190,9 +190,11 @@ class RegressionEstimator:
         return None
 
     def half_widths_by_rows(self, releases: Releases, rows: Sequence[int], confidence: Fraction) -> tuple[float, ...]:
-        """Return the half-width where nothing is correlated and both variances are half of what they can be."""
+        """Return the half-width where both variances are half of what they can be, and the correlation is a half."""
         sums = [np.zeros(len(rows)) for _ in releases]
         sums[self.count] = np.array(rows, dtype=np.float64)
+        if self.products is not None:
+            sums[self.products] = sums[self.count] * self.x.half * self.y.half / 4
         low, high = self.interval(sums, releases, confidence)
         return tuple(((high - low) / 2).tolist())
 

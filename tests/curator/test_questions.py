@@ -242,6 +242,8 @@ SELECT COUNT(*) FROM (SELECT patient, COUNT(DISTINCT ward) AS n FROM visits GROU
 SELECT ward, SUM(n) FROM (SELECT patient, ward, LEAST(COUNT(*), 9) AS n FROM visits GROUP BY patient, ward) AS t GROUP BY ward
 SELECT n, COUNT(*) FROM (SELECT patient, LEAST(COUNT(DISTINCT ward), 3) AS n FROM visits GROUP BY patient) AS t GROUP BY n
 SELECT COUNT(*) FROM (SELECT patient, MIN(day) AS first FROM visits GROUP BY patient) AS t WHERE first < DATE '2025-01-10'
+SELECT COUNT(*) FROM (SELECT patient, BOOL_OR(urgent) AS any_of, BOOL_AND(age > 20) AS all_of FROM visits GROUP BY patient) AS t WHERE any_of AND NOT all_of
+SELECT u, COUNT(*) FROM (SELECT patient, ward, BOOL_AND(urgent) FILTER (WHERE age > 40) AS u FROM visits GROUP BY patient, ward) AS t WHERE u IS NOT NULL GROUP BY u
 SELECT COUNT(*), SUM(beds) FROM visits JOIN wards USING (ward)
 SELECT side, COUNT(*) FROM visits JOIN wards USING (ward) GROUP BY side
 SELECT side, AVG(cost) FROM visits AS v JOIN wards AS w ON v.ward = w.ward WHERE w.beds > 10 GROUP BY side

@@ -1,4 +1,4 @@
-"""Covariance, correlation and geometric mean: what a row adds, what the sums say without noise, and what bars cover."""
+"""Covariance, correlation and regression: what a row adds, what the sums say without noise, and what bars cover."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from tacit.sampling.bits import ReplayBits
 
 X = Declared("x", Type.FLOAT, Fraction(-3), Fraction(5), Fraction(1, 4))
 Y = Declared("y", Type.INT, Fraction(10), Fraction(90))
-PAIRS = ["covar_samp", "covar_pop", "corr"]
+REGRESSION = [f"regr_{of}" for of in ["count", "avgx", "avgy", "sxx", "syy", "sxy", "slope", "intercept", "r2"]]
+PAIRS = ["covar_samp", "covar_pop", "corr", *REGRESSION]  # of the first as y and the second as x
 STILL = Laplace(Fraction(1, 10**6))
 
 
@@ -65,6 +66,27 @@ def releases(function: str, mechanisms: Sequence[Laplace]) -> Releases:
     return Releases(ReleasedVector(part.name, mechanism, part.unit) for part, mechanism in pairs)  # type: ignore[union-attr]  # all are vectors
 
 
+def exactly(function: str, first: Any, second: Any) -> float | None:
+    """The value without noise, of two columns of numbers; None where it is NULL."""
+    one, other = first - first.mean(), second - second.mean()
+    sxy, sxx, syy = float((one * other).sum()), float((other**2).sum()), float((one**2).sum())
+    if function in {"covar_samp", "covar_pop"}:
+        return sxy / (len(first) - (function == "covar_samp"))
+    if function == "corr":
+        return None if sxx * syy == 0 else sxy / math.sqrt(sxx * syy)
+    plain = {"regr_count": len(first), "regr_avgx": second.mean(), "regr_avgy": first.mean()}
+    plain |= {"regr_sxx": sxx, "regr_syy": syy, "regr_sxy": sxy}
+    if function in plain:
+        return float(plain[function])
+    if sxx < 1e-9:
+        return None
+    slope = sxy / sxx
+    intercept = first.mean() - slope * second.mean()
+    return {"regr_slope": slope, "regr_intercept": intercept, "regr_r2": 1.0 if syy < 1e-9 else slope * sxy / syy}[
+        function
+    ]
+
+
 number = st.none() | st.floats() | st.integers(-10, 10).map(float)
 whole = st.none() | st.integers(-(2**63), 2**63 - 1) | st.integers(0, 100)
 
@@ -91,14 +113,13 @@ def test_without_noise_it_is_numpys(function: str, rows: list[tuple[float, int]]
     _, middle, _ = estimator(function).estimate(
         sums_of(function, held), releases(function, [STILL] * len(parts)), Fraction(95, 100)
     )
-    x, y = np.array(rows, dtype=float).T
     (found,) = middle.to_pylist()
-    if function == "corr":
-        spread = x.std() * y.std()
-        wanted = None if spread == 0 else float(((x - x.mean()) * (y - y.mean())).mean() / spread)
-    else:
-        wanted = float(np.cov(x, y, ddof=1 if function == "covar_samp" else 0)[0, 1])
-    if wanted is None:  # rounding may leave a spread of a hair in place of none
+    wanted = exactly(function, *np.array(rows, dtype=float).T)
+    if function.startswith("regr") and wanted is not None:
+        assert found == pytest.approx(wanted, rel=1e-6, abs=1e-6)
+    elif wanted is None and function != "corr":
+        assert found is None
+    elif wanted is None:  # rounding may leave a spread of a hair in place of none
         assert found is None or -1 <= found <= 1
     else:
         assert found == pytest.approx(wanted, rel=1e-6, abs=1e-6)
@@ -127,9 +148,8 @@ def test_bars_cover_at_least_as_often_as_they_say(function: str, shape: str, ful
         drawn = laplace.draw_array(mechanism.scale, tries, ReplayBits(f"{function} {shape} {index}".encode()))
         noisy.append([number + int(extra) for extra in drawn])
     low, middle, high = estimator(function).estimate(noisy, releases(function, mechanisms), Fraction(8, 10))
-    spread = x.std() * y.std()
-    cov = float(((x - x.mean()) * (y - y.mean())).mean())
-    truth = {"covar_pop": cov, "covar_samp": cov * len(x) / (len(x) - 1), "corr": cov / spread}[function]
+    truth = exactly(function, x, np.clip(y, 10, 90))  # within the bounds of y
+    assert truth is not None
     lows, highs = np.array(low.to_pylist()), np.array(high.to_pylist())
     assert ((lows <= truth + 1e-9) & (truth - 1e-9 <= highs)).sum() >= enough
     found = [(a, b, c) for a, b, c in zip(lows, middle.to_pylist(), highs, strict=True) if b is not None]
@@ -139,17 +159,52 @@ def test_bars_cover_at_least_as_often_as_they_say(function: str, shape: str, ful
 @pytest.mark.slow
 def test_bars_of_a_correlation_tell_something() -> None:
     # 4,000 strongly correlated rows and noise of a row or two: within a tenth, and above a half
-    base = np.random.default_rng(3).integers(-12, 21, 4000)
-    rows = [{"x": n / 4, "y": int(50 + 2 * n)} for n in base]
+    rows = [{"x": n / 4, "y": 50 + 2 * n} for n in range(-12, 21)]
+    exact = [[121 * number for number in numbers] for numbers in sums_of("corr", rows)]
     parts = measured("corr")
     mechanisms = [Laplace(Fraction(max(1, 2 * part.upper))) for part in parts]  # type: ignore[union-attr]  # vectors
-    low, _, high = estimator("corr").estimate(sums_of("corr", rows), releases("corr", mechanisms), Fraction(95, 100))
+    low, _, high = estimator("corr").estimate(exact, releases("corr", mechanisms), Fraction(95, 100))
     assert low.to_pylist()[0] > 0.9
     assert high.to_pylist()[0] == 1.0
 
 
+@pytest.mark.slow
+def test_bars_of_a_slope_tell_something() -> None:
+    # 4,000 rows on a line of slope 1/8, and noise of a row or two: within a fifth
+    rows = [{"x": n / 4, "y": 50 + 2 * n} for n in range(-12, 21)]
+    exact = [[121 * number for number in numbers] for numbers in sums_of("regr_slope", rows)]
+    parts = measured("regr_slope")
+    mechanisms = [Laplace(Fraction(max(1, 2 * part.upper))) for part in parts]  # type: ignore[union-attr]  # vectors
+    low, middle, high = estimator("regr_slope").estimate(exact, releases("regr_slope", mechanisms), Fraction(95, 100))
+    assert middle.to_pylist()[0] == pytest.approx(1 / 8)
+    assert 0.1 < low.to_pylist()[0] < high.to_pylist()[0] < 0.15
+
+
+def test_a_constant_x_has_no_slope_and_a_constant_y_is_explained_wholly() -> None:
+    flat = [{"x": n / 4, "y": 50} for n in range(-12, 20)]
+    level = [{"x": 1.0, "y": n} for n in range(10, 90)]
+    for rows, function, wanted in [
+        (flat, "regr_slope", None),
+        (flat, "regr_intercept", None),
+        (flat, "regr_r2", None),
+        (level, "regr_slope", 0.0),
+        (level, "regr_intercept", 1.0),
+        (level, "regr_r2", 1.0),
+    ]:
+        parts = measured(function)
+        _, middle, _ = estimator(function).estimate(
+            sums_of(function, rows), releases(function, [STILL] * len(parts)), Fraction(9, 10)
+        )
+        assert middle.to_pylist() == [pytest.approx(wanted, abs=1e-9) if wanted is not None else None]
+
+
+def test_what_a_regression_and_a_correlation_need_is_paid_once() -> None:
+    every = {part for function in PAIRS for part in measured(function)}
+    assert every == set(measured("corr"))
+
+
 def test_no_rows_are_no_covariance_and_bars_say_nothing() -> None:
-    for function in PAIRS:
+    for function in ("covar_samp", "covar_pop", "corr", "regr_slope", "regr_intercept"):
         low, middle, high = estimator(function).estimate(
             sums_of(function, []), releases(function, [Laplace(Fraction(1))] * len(measured(function))), Fraction(9, 10)
         )

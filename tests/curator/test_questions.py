@@ -177,7 +177,13 @@ COUNT(*) | COUNT(age) | COUNT(note) | COUNT(DISTINCT patient) | COUNT(DISTINCT a
 COUNT(DISTINCT cost) | SUM(age) | SUM(cost) | SUM(stay) | AVG(age) | AVG(cost) | AVG(stay) | VAR_SAMP(age)
 VARIANCE(cost) | VAR_POP(age) | STDDEV(age) | STDDEV_SAMP(stay) | STDDEV_POP(cost) | COUNT(*) FILTER (WHERE urgent)
 COVAR_SAMP(age, cost) | COVAR_POP(stay, age) | CORR(age, cost) | CORR(cost, stay) FILTER (WHERE urgent)
-GEOMEAN(cost + 1) | GEOMETRIC_MEAN(age + 1)
+GEOMEAN(cost + 1) | GEOMETRIC_MEAN(age + 1) | COUNT_IF(urgent) | COUNTIF(age > 40) | MEAN(age) | FSUM(stay)
+COUNT_STAR() | SUM(DISTINCT age) | SUM(DISTINCT cost) | AVG(DISTINCT stay) | AVG(DISTINCT cost) | VAR_SAMP(DISTINCT age)
+VAR_POP(DISTINCT stay) | STDDEV(DISTINCT age) FILTER (WHERE urgent) | STDDEV_POP(DISTINCT age)
+REGR_COUNT(age, stay) | REGR_AVGX(age, stay) | REGR_AVGY(age, stay) | REGR_SXX(age, cost) | REGR_SYY(age, cost)
+REGR_SXY(age, cost) | REGR_SLOPE(age, cost) | REGR_INTERCEPT(age, cost) | REGR_R2(cost, stay)
+REGR_SLOPE(stay, age) FILTER (WHERE urgent) | REGR_R2(age, 7) | SKEWNESS(age) | KURTOSIS(age) | KURTOSIS_POP(stay)
+SKEWNESS(cost) | KURTOSIS(cost) FILTER (WHERE NOT urgent)
 SUM(age) FILTER (WHERE ward = 'A') | AVG(cost) FILTER (WHERE age > 40) | SUM(CASE WHEN urgent THEN cost ELSE 0 END)
 SUM(CASE ward WHEN 'A' THEN 1 WHEN 'B' THEN 2 END) | COUNT(CASE WHEN age >= 65 THEN 1 END) | COUNT(NULLIF(ward, 'A'))
 """
@@ -236,6 +242,8 @@ SELECT COUNT(*) FROM (SELECT patient, COUNT(DISTINCT ward) AS n FROM visits GROU
 SELECT ward, SUM(n) FROM (SELECT patient, ward, LEAST(COUNT(*), 9) AS n FROM visits GROUP BY patient, ward) AS t GROUP BY ward
 SELECT n, COUNT(*) FROM (SELECT patient, LEAST(COUNT(DISTINCT ward), 3) AS n FROM visits GROUP BY patient) AS t GROUP BY n
 SELECT COUNT(*) FROM (SELECT patient, MIN(day) AS first FROM visits GROUP BY patient) AS t WHERE first < DATE '2025-01-10'
+SELECT COUNT(*) FROM (SELECT patient, BOOL_OR(urgent) AS any_of, BOOL_AND(age > 20) AS all_of FROM visits GROUP BY patient) AS t WHERE any_of AND NOT all_of
+SELECT u, COUNT(*) FROM (SELECT patient, ward, BOOL_AND(urgent) FILTER (WHERE age > 40) AS u FROM visits GROUP BY patient, ward) AS t WHERE u IS NOT NULL GROUP BY u
 SELECT COUNT(*), SUM(beds) FROM visits JOIN wards USING (ward)
 SELECT side, COUNT(*) FROM visits JOIN wards USING (ward) GROUP BY side
 SELECT side, AVG(cost) FROM visits AS v JOIN wards AS w ON v.ward = w.ward WHERE w.beds > 10 GROUP BY side
@@ -314,12 +322,17 @@ CHOICES = [
     "SELECT APPROX_TOP_K(ward, 3) FILTER (WHERE sex = 'f') FROM people",
     "SELECT ward, APPROX_TOP_K(sex, 2) FROM people GROUP BY ward",
     "SELECT sex, MIN(age) FROM people GROUP BY sex",
+    "SELECT MIN(DISTINCT age), MAX(DISTINCT pay) FROM people",
+    "SELECT QUANTILE_DISC(age, [0, 1]) FROM people",
     "SELECT MAX(n) FROM (SELECT patient, LEAST(SUM(stay), 400) AS n FROM visits GROUP BY patient) AS t",
 ]
 RANKS = [  # (question, the rows it is about, the share)
     ("SELECT MEDIAN(age) AS x FROM people", "SELECT age FROM people", 0.5),
     ("SELECT QUANTILE_CONT(age, 0.9) AS x FROM people", "SELECT age FROM people", 0.9),
     ("SELECT PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY pay) AS x FROM people", "SELECT pay FROM people", 0.25),
+    ("SELECT APPROX_QUANTILES(age, 4)[OFFSET(3)] AS x FROM people", "SELECT age FROM people", 0.75),
+    ("SELECT PERCENTILE_DISC(pay, 0.25) AS x FROM people", "SELECT pay FROM people", 0.25),
+    ("SELECT APPROX_PERCENTILE(pay, 0.3, 9) AS x FROM people", "SELECT pay FROM people", 0.3),
     ("SELECT MEDIAN(day) AS x FROM people WHERE sex = 'f'", "SELECT day FROM people WHERE sex = 'f'", 0.5),
     ("SELECT MEDIAN(age + 1) AS x FROM people WHERE ward = 'A'", "SELECT age + 1 FROM people WHERE ward = 'A'", 0.5),
 ]

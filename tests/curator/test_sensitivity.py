@@ -250,6 +250,24 @@ AGGREGATES: list[tuple[str, str]] = [
     ("SUM(SQRT(x) + LEAST(LENGTH(t), 2))", "x t"),
     ("SUM(GREATEST(0, LEAST(y, 0.25)))", "y"),
     ("COUNT(beds)", "beds"),
+    ("SUM(DISTINCT x)", "x"),
+    ("SUM(DISTINCT y)", "y"),
+    ("AVG(DISTINCT x)", "x"),
+    ("AVG(DISTINCT z)", "z"),
+    ("VAR_POP(DISTINCT x)", "x"),
+    ("STDDEV(DISTINCT y)", "y"),
+    ("REGR_SLOPE(x, y)", "x y"),
+    ("REGR_R2(x, y)", "x y"),
+    ("REGR_COUNT(x, z), REGR_AVGX(x, z), REGR_SYY(x, z)", "x z"),
+    ("SKEWNESS(x)", "x"),
+    ("KURTOSIS(y)", "y"),
+    ("KURTOSIS_POP(z)", "z"),
+    ("APPROX_QUANTILES(x, 3)", "x"),
+    ("QUANTILE_CONT(d, [0.9, 0.5])", "d"),
+    ("COUNT_IF(w)", "w"),
+    ("AVG_IF(x, w)", "x w"),
+    ("MODE(x)", "x"),
+    ("TOP_K(w, 2)", "w"),
 ]
 # Keys: none, declared, with one for the others, ranges, computed, private, and mixed.
 KEYS: list[tuple[str, str]] = [
@@ -650,6 +668,21 @@ def world_of(neighbors: str, caps: tuple[int, ...], old: dict, new: dict | None 
         ("TOP_K(g, 2) FILTER (WHERE NOT w)", "", HIGH, 0),
         ("COUNT(*), SUM(x)", "g", HIGH, 1),
         ("MEDIAN(x), MODE(h), AVG(y)", "g", LOW | {"h": "A"}, 1),
+        ("SUM(DISTINCT x)", "", HIGH, 1),  # 10 of 10
+        ("SUM(DISTINCT x)", "", LOW, Fraction(3, 10)),
+        ("SUM(DISTINCT y)", "", LOW, 1),  # -8 half steps of 8
+        ("AVG(DISTINCT x)", "", LOW, 1),  # centered -13 of 13, and one value of one
+        ("AVG(DISTINCT x)", "", NONE, 0),
+        ("VAR_POP(DISTINCT x)", "", HIGH, 1),  # 13^2 of 13^2, 13 of 13, and one value of one
+        ("VAR_POP(DISTINCT x)", "", LOW, 1),
+        ("REGR_R2(x, y)", "", HIGH, 1),
+        ("REGR_SLOPE(x, y)", "", LOW, 1),
+        ("REGR_SLOPE(x, y)", "", HIGH | {"y": None}, 0),
+        ("SKEWNESS(x)", "", LOW, 1),  # -13 of 13, 13^2 of 13^2, -13^3 of 13^3, and one row of one
+        ("KURTOSIS(y)", "", HIGH, 1),
+        ("KURTOSIS(z)", "", NONE, 1),
+        ("APPROX_QUANTILES(x, 2)", "", HIGH, 1),
+        ("MODE(x)", "", HIGH, 1),
     ],
 )
 def test_adding_a_row(aggregate, keys, row, share):
@@ -668,6 +701,11 @@ def test_adding_a_row(aggregate, keys, row, share):
         ("SUM(y)", "", HIGH, LOW, 1),  # 10 half steps of 10
         ("AVG(x)", "", HIGH, LOW, Fraction(1, 2)),  # centered 26 of 26, the count does not move
         ("AVG(x)", "", HIGH, NONE, Fraction(3, 4)),  # centered 13 of 26, the count one of one
+        ("SUM(DISTINCT x)", "", HIGH, LOW, 1),  # 13 of 13
+        ("AVG(DISTINCT x)", "", HIGH, LOW, Fraction(1, 2)),  # as for AVG(x)
+        ("AVG(DISTINCT x)", "g", HIGH, ELSEWHERE, 1),
+        ("VAR_POP(DISTINCT y)", "g", HIGH, ELSEWHERE, 1),
+        ("MODE(x)", "", HIGH, LOW, 1),
         ("COUNT(*)", "g", HIGH, ELSEWHERE, 1),  # one less here, one more there: 2 of 2
         ("SUM(x)", "g", HIGH, ELSEWHERE, 1),  # 20 of 20
         ("AVG(x)", "g", HIGH, ELSEWHERE, 1),

@@ -254,10 +254,10 @@ class Questions:
         return self.rng.choice(forms)()
 
     def measure(self, columns: dict[str, str]) -> ExactStatistic:
-        function = self.rng.choice(["count", "count", "sum", "distinct", "units", "histogram"])
+        function = self.rng.choice(["count", "count", "sum", "distinct", "distinct_sum", "units", "histogram"])
         if function == "units" or (function == "count" and self.rng.random() < 0.5):
             return ExactStatistic(function, None)
-        kinds = {"sum": ["int"], "histogram": KEYED}.get(function, list(VALUES))
+        kinds = {"sum": ["int"], "distinct_sum": ["int"], "histogram": KEYED}.get(function, list(VALUES))
         return ExactStatistic(function, self.scalar(self.rng.choice(kinds), columns))
 
     def key(self, columns: dict[str, str]) -> GroupKey:

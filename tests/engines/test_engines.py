@@ -103,6 +103,14 @@ def test_distinct_values_and_units(ask):
     assert ask(ExactStatistic("units", None), count, unit="c0") == {(): (3, 5)}
 
 
+def test_distinct_values_are_added_up_once_each(ask):
+    # 30 twice, 50, 7, 99 and NULL: 30 + 50 + 7 + 99
+    assert ask(ExactStatistic("distinct_sum", age), ExactStatistic("sum", age)) == {(): (186, 216)}
+    assert ask(ExactStatistic("distinct_sum", age), unit="c0", keep=(1, 9))[()][0] <= 186
+    assert ask(ExactStatistic("distinct_sum", age), where=Literal(False)) == {(): (0,)}
+    assert ask(ExactStatistic("distinct_sum", Literal(2**62))) == {(): (2**62,)}
+
+
 def test_where_each_row_is_a_unit_rows_are_units(ask):
     assert ask(ExactStatistic("units", None)) == {(): (6,)}
 

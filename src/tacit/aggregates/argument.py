@@ -8,11 +8,11 @@ from fractions import Fraction
 
 from tacit.aggregates.base import QuantizedArgument
 from tacit.arithmetic import largest_power_of_ten
-from tacit.errors import ErrorCode, Refused
+from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.query.bound import LEAST_INT, MOST_INT, TypedScalar
-from tacit.query.function_calls import CallSyntax, single_operand
+from tacit.query.function_calls import AggregateSyntax, CallSyntax, refuse_arguments, single_operand
 from tacit.query.functions import Function
-from tacit.query.nodes import Aggregate, Call, Clamp, Literal, Quantize, Scalar, find_location
+from tacit.query.nodes import Aggregate, Call, Case, Clamp, Literal, Quantize, Scalar, find_location
 from tacit.query.timestamps import HOUR, MINUTE, SECOND
 from tacit.query.types import NUMERIC_TYPES, ORDERED_TYPES, TIME_TYPES, Type
 
@@ -82,6 +82,20 @@ def read_argument(function: str) -> Callable[[CallSyntax], Aggregate]:
     return lambda written: Aggregate(function, single_operand(written), written.distinct)
 
 
+def read_conditional(function: str) -> AggregateSyntax:
+    """Return the syntax of SUM_IF(x, c), which is SUM(x) FILTER (WHERE c), and of others like it."""
+
+    def read(written: CallSyntax) -> Aggregate:
+        if written.star or len(written.arguments) != 2:
+            at = find_location(written.arguments[0]) if written.arguments else None
+            quoted = "x" if at is None else at.words
+            raise refuse_arguments(written, f"{written.name.upper()}({quoted}, {quoted} > 0)")
+        value, condition = written.arguments
+        return Aggregate(function, Case(((condition, value),), Literal(None), find_location(value)))
+
+    return AggregateSyntax(read, usage="{}(x, x > 0)")
+
+
 def is_never_null(scalar: Scalar) -> bool:
     """Whether this is a clamped column whose missing values are read as a bound."""
     match scalar:
@@ -113,16 +127,34 @@ def quote_aggregate(aggregate: Aggregate) -> str:
 
 
 def quote_argument(aggregate: Aggregate) -> str:
-    """Return the argument in the analyst's own words."""
-    at = None if aggregate.argument is None else find_location(aggregate.argument)
+    """Return the argument in the analyst's own words, without what FILTER has put around it."""
+    at = _locate_argument(aggregate)
     return "x" if at is None else at.words
+
+
+def quote_filter(aggregate: Aggregate) -> str | None:
+    """Return the condition of FILTER in the analyst's own words, where there is one."""
+    match aggregate.argument:
+        case Case(((condition, _),), Literal(None), at=at) if at is not None and at == aggregate.at:
+            found = find_location(condition)
+            return None if found is None else found.words
+    return None
 
 
 def quote_with(aggregate: Aggregate, inner: str) -> str:
     """Return the aggregate in the analyst's own words, with another argument."""
-    at, old = aggregate.at, None if aggregate.argument is None else find_location(aggregate.argument)
+    at, old = aggregate.at, _locate_argument(aggregate)
     if at is not None and old is not None and at.line == old.line:
         start = old.column - at.column
         if start > 0 and at.words[start : start + old.length] == old.words:
             return at.words[:start] + inner + at.words[start + old.length :]
     return f"{aggregate.function.upper()}({inner})"
+
+
+def _locate_argument(aggregate: Aggregate) -> SourceLocation | None:
+    match aggregate.argument:
+        case None:
+            return None
+        case Case(((_, value),), Literal(None), at=at) if at is not None and at == aggregate.at:  # made of FILTER
+            return find_location(value)
+    return find_location(aggregate.argument)

@@ -1,4 +1,4 @@
-"""COUNT(*), COUNT(x), COUNT(DISTINCT unit) and COUNT(DISTINCT x): one integer for each group."""
+"""COUNT(*), COUNT(x), COUNT_IF(c), COUNT(DISTINCT unit) and COUNT(DISTINCT x): one integer for each group."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tacit.aggregates.base import (
 from tacit.aggregates.direct import DirectEstimator
 from tacit.errors import ErrorCode, Refused
 from tacit.query.bound import TypedScalar
-from tacit.query.function_calls import AggregateSyntax, CallSyntax, single_operand
+from tacit.query.function_calls import AggregateSyntax, CallSyntax, refuse_arguments, single_operand
 from tacit.query.functions import Function
-from tacit.query.nodes import Aggregate, Call, Case, ExactStatistic, Literal
+from tacit.query.nodes import Aggregate, Call, Case, ExactStatistic, Literal, find_location
 from tacit.query.types import NUMERIC_TYPES, Type
 
 
@@ -82,8 +82,37 @@ def _read(written: CallSyntax) -> Aggregate:
     return Aggregate("count", single_operand(written), written.distinct)
 
 
+def _read_star(written: CallSyntax) -> Aggregate:
+    """Read COUNT_STAR()."""
+    if written.arguments:
+        raise refuse_arguments(written, "COUNT(*)")
+    return Aggregate("count", None)
+
+
+def _read_condition(written: CallSyntax) -> Aggregate:
+    """Read COUNT_IF(c) as COUNT(*) FILTER (WHERE c)."""
+    if written.star or written.within is not None or len(written.arguments) != 1:
+        conditions = [at.words for at in map(find_location, written.arguments) if at is not None]
+        raise refuse_arguments(written, f"{written.name.upper()}({' AND '.join(conditions) or 'x > 0'})")
+    (condition,) = written.arguments
+    return Aggregate("count", Case(((condition, Literal(1)),), Literal(None), written.at))
+
+
+def _read_distinct(written: CallSyntax) -> Aggregate:
+    """Read APPROX_COUNT_DISTINCT(x) as COUNT(DISTINCT x): what other engines estimate is exact before the noise."""
+    return Aggregate("count", single_operand(written), distinct=True)
+
+
+_CONDITION = AggregateSyntax(_read_condition, usage="{}(x > 0)")
+_DISTINCT_NAMES = "approx_count_distinct approx_distinct count_distinct hll ndv uniq uniq_exact"
 COUNT = AggregateFunction(
-    syntax={"count": AggregateSyntax(_read, takes_distinct=True)},
+    syntax={
+        "count": AggregateSyntax(_read, takes_distinct=True),
+        "count_star": AggregateSyntax(_read_star, usage="COUNT(*)"),
+        "count_if": _CONDITION,
+        "countif": _CONDITION,
+        **dict.fromkeys(_DISTINCT_NAMES.split(), AggregateSyntax(_read_distinct)),
+    },
     functions=("count",),
     result_type=lambda bound: Type.INT,
     measure=_measure,

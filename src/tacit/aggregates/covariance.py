@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -102,7 +102,8 @@ def quantized_pair(bound: BoundAggregate) -> Pair:
     """Return both arguments on grids whose products fit 64 bits."""
     (other,) = bound.others
     first = quantize_argument(bound.aggregate, bound.required_argument, FINEST_SQUARE)
-    return Pair(first, quantize_argument(bound.aggregate, other, FINEST_SQUARE))
+    second = replace(bound.aggregate, argument=bound.aggregate.others[0])  # as which a refusal quotes it
+    return Pair(first, quantize_argument(second, other, FINEST_SQUARE))
 
 
 def covariance_range(
@@ -253,7 +254,11 @@ def _estimator(bound: BoundAggregate, _: tuple[Measurement, ...], positions: lis
 # and up to 2 from the count, each over its share; the sum of a_i/e_i is least where e_i goes with the root of a_i.
 WEIGHTS = (Fraction(1), Fraction(1), Fraction(1), Fraction(7, 5))
 COVARIANCE = AggregateFunction(
-    syntax={"covar_samp": read_pair("covar_samp"), "covar_pop": read_pair("covar_pop")},
+    syntax={
+        "covar_samp": read_pair("covar_samp"),
+        "covar": read_pair("covar_samp"),
+        "covar_pop": read_pair("covar_pop"),
+    },
     functions=("covar_samp", "covar_pop"),
     result_type=float_type,
     measure=_measure,

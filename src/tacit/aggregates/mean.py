@@ -1,4 +1,4 @@
-"""AVG(x): a centered sum and a count, and what a SUM is made of where its average is asked for too."""
+"""AVG(x), AVG(DISTINCT x): a centered sum and a count; and what a SUM is made of whose average is asked for too."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.aggregates.argument import is_never_null, quantize_argument, quote_aggregate, read_argument
+from tacit.aggregates.argument import (
+    is_never_null,
+    quantize_argument,
+    quote_aggregate,
+    read_argument,
+    read_conditional,
+)
 from tacit.aggregates.base import (
     AggregateFunction,
     BoundAggregate,
@@ -25,6 +31,7 @@ from tacit.aggregates.base import (
     float_type,
 )
 from tacit.aggregates.count import count_measurement
+from tacit.aggregates.distinct import distinct_centered_measurements
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.query.bound import TypedScalar
@@ -213,6 +220,8 @@ def _laplace_tail(t: Floats, a: float, c: Floats) -> Floats:
 
 def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurement, ...]:
     quantized = quantize_argument(bound.aggregate, bound.required_argument)
+    if bound.aggregate.distinct:
+        return distinct_centered_measurements(bound.aggregate, quantized)
     return centered_measurements(bound.aggregate, bound.required_argument, quantized)
 
 
@@ -227,8 +236,13 @@ def _estimator(bound: BoundAggregate, _: tuple[Measurement, ...], positions: lis
 
 
 # The error of a mean is that of the sum over the count and, at most, as much again from the count: an even split.
+_AVG, _AVG_IF = AggregateSyntax(read_argument("avg"), takes_distinct=True), read_conditional("avg")
 AVG = AggregateFunction(
-    syntax={"avg": AggregateSyntax(read_argument("avg"))},
+    syntax={
+        **dict.fromkeys(["avg", "mean", "average", "favg"], _AVG),
+        "avg_if": _AVG_IF,
+        "avgif": _AVG_IF,
+    },
     functions=("avg",),
     result_type=float_type,
     measure=_measure,

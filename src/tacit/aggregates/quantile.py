@@ -1,15 +1,16 @@
-"""MIN, MAX, MEDIAN and quantiles: a point of the argument's grid, selected by its rank."""
+"""MIN, MAX, MEDIAN and quantiles: a point of the argument's grid, selected by its rank; and lists of such points."""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import pyarrow as pa
 
-from tacit.aggregates.argument import quantize_argument, quote_aggregate, read_argument
+from tacit.aggregates.argument import quantize_argument, quote_aggregate, quote_argument
 from tacit.aggregates.base import (
     AggregateFunction,
     BoundAggregate,
@@ -22,13 +23,20 @@ from tacit.aggregates.base import (
 )
 from tacit.mechanisms.quantile import Quantile
 from tacit.query.bound import TypedScalar
-from tacit.query.function_calls import AggregateSyntax, CallSyntax, single_operand
-from tacit.query.nodes import Aggregate, ExactStatistic, Literal, Scalar
+from tacit.query.function_calls import AggregateSyntax, CallSyntax, refuse_arguments, single_operand
+from tacit.query.functions import LIST
+from tacit.query.nodes import Aggregate, Call, ExactStatistic, Literal, Scalar
 from tacit.query.refusals import refuse_unsupported
 from tacit.query.types import Type
 
 _DECIMALS = 10**6  # a level has at most six decimals
 _LEVELS = {"min": Fraction(0), "max": Fraction(1)}
+MAX_PARTS = 100  # of a list of quantiles
+_WITH_PRECISION = frozenset({"approx_quantile", "approx_percentile", "percentile_approx", "reservoir_quantile"})
+_NAMES = (
+    "quantile quantile_cont quantile_disc percentile percentile_cont percentile_disc approx_quantile approx_percentile "
+    "percentile_approx reservoir_quantile"
+)
 
 
 @dataclass(frozen=True)
@@ -50,12 +58,7 @@ class QuantileEstimator:
 
     def estimate(self, released: Sequence[list[int]], releases: Releases, confidence: Fraction) -> Estimates:
         """Return the selected point of each group."""
-        numbers = released[self.position]
-        if self.type is Type.DATE:
-            return None, pa.array([datetime.date.fromordinal(number) for number in numbers], pa.date32()), None
-        if self.type in {Type.INT, Type.TIMESTAMP}:  # which is an integer until it is shown
-            return None, pa.array([int(number * self.step) for number in numbers], pa.int64()), None
-        return None, pa.array([float(number * self.step) for number in numbers], pa.float64()), None
+        return None, _show_points(released[self.position], self.step, self.type), None
 
     def simulate(self, drawn: Sequence[Floats]) -> None:
         """Return None: a selection stays as it is."""
@@ -83,6 +86,72 @@ class QuantileEstimator:
         return f"{selection.name} is a value whose rank is off by at most {missed:,} rows, {often}."
 
 
+@dataclass(frozen=True)
+class QuantileListEstimator:
+    """Selected points of a grid, one for each level, in the order of the levels.
+
+    **Theorem.** If the ranks of all points are off by at most e, then so they are once the points are sorted. Proof:
+    let levels increase, r_i be the ranks asked for and v_i the points. The i-th smallest point is at most the largest
+    of v_1 ... v_i, of which each has at most r_i + e rows below it; and at least the least of v_i, v_(i+1) ..., of
+    which each has at least r_i - e rows up to it. Each rank is off by more with probability at most a part of alpha
+    that is as large as all others, so that all hold together with the confidence.
+    """
+
+    positions: tuple[int, ...]
+    levels: tuple[Fraction, ...]
+    step: Fraction
+    type: Type
+    name: str = field(compare=False)
+    values_per_group = 1
+    is_always_number = False
+    is_selection = True
+    is_integer_sum = False
+
+    def estimate(self, released: Sequence[list[int]], releases: Releases, confidence: Fraction) -> Estimates:
+        """Return the selected points of each group, in a list."""
+        places = sorted(range(len(self.levels)), key=self.levels.__getitem__)
+        lists: list[list[int]] = []
+        for points in zip(*(released[position] for position in self.positions), strict=True):
+            found = dict(zip(places, sorted(points), strict=True))
+            lists.append([found[place] for place in range(len(points))])
+        flat = _show_points([point for points in lists for point in points], self.step, self.type)
+        starts = range(0, len(flat) + 1, len(self.levels))
+        return None, pa.ListArray.from_arrays(pa.array(starts, pa.int32()), flat), None
+
+    def simulate(self, drawn: Sequence[Floats]) -> None:
+        """Return None: a selection stays as it is."""
+        return None
+
+    def half_width(self, releases: Releases, confidence: Fraction) -> None:
+        """Return None: a selection has a rank statement."""
+        return None
+
+    def half_widths_by_rows(self, releases: Releases, rows: Sequence[int], confidence: Fraction) -> tuple[float, ...]:
+        """Return nothing: a selection has a rank statement."""
+        return ()
+
+    def describe(self, releases: Releases, confidence: Fraction) -> str:
+        """Return by how many rows the ranks may be off, all together; of the least and the largest from their ends."""
+        each = 1 - (1 - confidence) / len(self.positions)
+        missed = 0
+        for position in self.positions:
+            mechanism = releases.selection(position).mechanism
+            assert isinstance(mechanism, Quantile)
+            inside = 0 if mechanism.target is None else mechanism.target - 1
+            missed = max(missed, inside + mechanism.error(each))
+        often = f"{float(100 * confidence):.10g}% of the time"
+        return f"{self.name} are values whose ranks are off by at most {missed:,} rows, {often}."
+
+
+def _show_points(numbers: list[int], step: Fraction, kind: Type) -> Any:
+    """Return points of a grid as values of a type, in an Arrow array."""
+    if kind is Type.DATE:
+        return pa.array([datetime.date.fromordinal(number) for number in numbers], pa.date32())
+    if kind in {Type.INT, Type.TIMESTAMP}:  # which is an integer until it is shown
+        return pa.array([int(number * step) for number in numbers], pa.int64())
+    return pa.array([float(number * step) for number in numbers], pa.float64())
+
+
 def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurement, ...]:
     level = _LEVELS.get(bound.aggregate.function, bound.aggregate.share)
     assert level is not None
@@ -91,10 +160,39 @@ def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurem
     return (QuantileMeasurement(measure, level, quantized, quote_aggregate(bound.aggregate)),)
 
 
+def _measure_list(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurement, ...]:
+    """Return a point for each level; one that is named twice is selected once."""
+    quantized = quantize_argument(bound.aggregate, bound.required_argument, dates=True)
+    measure, inner = ExactStatistic("histogram", quantized.scalar), quote_argument(bound.aggregate)
+    return tuple(
+        QuantileMeasurement(measure, level, quantized, f"QUANTILE({inner}, {float(level):.6g})")
+        for level in _listed_levels(bound.aggregate)
+    )
+
+
+def _list_estimator(
+    bound: BoundAggregate, measured: tuple[Measurement, ...], positions: list[int]
+) -> QuantileListEstimator:
+    point = measured[0]
+    assert isinstance(point, QuantileMeasurement)
+    levels, name = _listed_levels(bound.aggregate), quote_aggregate(bound.aggregate)
+    return QuantileListEstimator(tuple(positions), levels, point.argument.step, argument_type(bound), name)
+
+
+def _listed_levels(aggregate: Aggregate) -> tuple[Fraction, ...]:
+    """Return the levels of a list of quantiles, which stand behind its argument."""
+    return tuple(Fraction(level.value) for level in aggregate.others if isinstance(level, Literal))  # type: ignore[arg-type]  # numbers, by `_level`
+
+
 def _estimator(bound: BoundAggregate, measured: tuple[Measurement, ...], positions: list[int]) -> QuantileEstimator:
     (point,) = measured
     assert isinstance(point, QuantileMeasurement)
     return QuantileEstimator(positions[0], point.argument.step, argument_type(bound))
+
+
+def _read_extreme(written: CallSyntax) -> Aggregate:
+    """Read MIN(x) and MAX(x), which are those of DISTINCT values too."""
+    return Aggregate(written.name, single_operand(written))
 
 
 def _read_median(written: CallSyntax) -> Aggregate:
@@ -102,21 +200,57 @@ def _read_median(written: CallSyntax) -> Aggregate:
 
 
 def _read_quantile(written: CallSyntax) -> Aggregate:
-    """Read QUANTILE(x, 0.9)."""
-    match written.arguments:
-        case (operand, level):
-            return Aggregate("quantile", operand, share=_level(level, written, "QUANTILE(x, 0.9)"))
-    raise refuse_unsupported(f"this {written.name.upper()}", "write QUANTILE(x, 0.9)", written.at)
+    """Read QUANTILE(x, 0.9), and PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x); with [0.5, 0.9] a list of them.
 
-
-def _read_percentile(written: CallSyntax) -> Aggregate:
-    """Read PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x). In descending order the level counts from above."""
-    usage = f"{written.name.upper()}(0.9) WITHIN GROUP (ORDER BY x)"
+    In descending order the level counts from above. Approximate quantiles may have a third argument, how exact other
+    engines are to be.
+    """
+    name = written.name.upper()
+    usage = f"{name}(0.9) WITHIN GROUP (ORDER BY x)" if written.name.startswith("percentile_") else "QUANTILE(x, 0.9)"
+    extra = written.name in _WITH_PRECISION
     match written.arguments, written.within:
+        case (operand, level), None:
+            descending = False
+        case (operand, level, Literal()), None if extra:
+            descending = False
         case (level,), (operand, descending):
-            below = _level(level, written, usage)
-            return Aggregate("quantile", operand, share=1 - below if descending else below)
-    raise refuse_unsupported(f"this {written.name.upper()}", f"write {usage}", written.at)
+            pass
+        case _:
+            raise refuse_unsupported(f"this {name}", f"write {usage}", written.at)
+    listed = isinstance(level, Call) and level.function == LIST
+    shares = [_level(each, written, usage) for each in (level.arguments if listed else (level,))]  # type: ignore[union-attr]  # a call, where it is listed
+    shares = [1 - share if descending else share for share in shares]
+    if not listed:
+        return Aggregate("quantile", operand, share=shares[0])
+    return _quantile_list(written, operand, shares)
+
+
+def _read_parts(written: CallSyntax) -> Aggregate:
+    """Read APPROX_QUANTILES(x, 4): the least value, those at the three quarters between, and the largest."""
+    usage = f"{written.name.upper()}(x, 4)"
+    if written.star or len(written.arguments) != 2:
+        raise refuse_arguments(written, usage)
+    operand, wanted = written.arguments
+    number = wanted.value if isinstance(wanted, Literal) else None
+    if type(number) is not int or not 1 <= number <= MAX_PARTS:
+        what = f"{written.name.upper()} without a constant number of parts from 1 to {MAX_PARTS}"
+        raise refuse_unsupported(what, f"write {usage}", written.at)
+    return _quantile_list(written, operand, [Fraction(part, number) for part in range(number + 1)])
+
+
+def _quantile_list(written: CallSyntax, operand: Scalar, shares: list[Fraction]) -> Aggregate:
+    if len(shares) > MAX_PARTS + 1:
+        what = f"{written.name.upper()} of more than {MAX_PARTS + 1} levels"
+        raise refuse_unsupported(what, "name fewer levels", written.at)
+    return Aggregate("quantiles", operand, others=tuple(Literal(share) for share in shares))
+
+
+def _element(found: Aggregate, place: int) -> Aggregate | None:
+    """Return the quantile at a place of a list of them, counted from zero."""
+    levels = _listed_levels(found)
+    if found.function != "quantiles" or place >= len(levels):
+        return None
+    return Aggregate("quantile", found.argument, share=levels[place])
 
 
 def _level(scalar: Scalar, written: CallSyntax, usage: str) -> Fraction:
@@ -134,21 +268,29 @@ def _level(scalar: Scalar, written: CallSyntax, usage: str) -> Fraction:
     return Fraction(value)
 
 
-_QUANTILE = AggregateSyntax(_read_quantile, usage="QUANTILE(x, 0.9)")
-_PERCENTILE = AggregateSyntax(_read_percentile, takes_order=True)
+_QUANTILE = AggregateSyntax(
+    _read_quantile, usage="QUANTILE(x, 0.9)", takes_order=True, takes_list=True, element=_element
+)
+_MEDIAN = AggregateSyntax(_read_median, usage="QUANTILE(x, 0.9)")
 QUANTILE = AggregateFunction(
     syntax={
-        "min": AggregateSyntax(read_argument("min")),
-        "max": AggregateSyntax(read_argument("max")),
-        "median": AggregateSyntax(_read_median, usage="QUANTILE(x, 0.9)"),
-        "quantile": _QUANTILE,
-        "quantile_cont": _QUANTILE,
-        "quantile_disc": _QUANTILE,
-        "percentile_cont": _PERCENTILE,
-        "percentile_disc": _PERCENTILE,
+        "min": AggregateSyntax(_read_extreme, takes_distinct=True),
+        "max": AggregateSyntax(_read_extreme, takes_distinct=True),
+        "median": _MEDIAN,
+        "approx_median": _MEDIAN,
+        **dict.fromkeys(_NAMES.split(), _QUANTILE),
     },
     functions=("min", "max", "quantile"),
     result_type=argument_type,
     measure=_measure,
     estimator=_estimator,
+)
+QUANTILE_LIST = AggregateFunction(
+    syntax={"approx_quantiles": AggregateSyntax(_read_parts, usage="{}(x, 4)", element=_element)},
+    functions=("quantiles",),
+    result_type=argument_type,
+    measure=_measure_list,
+    estimator=_list_estimator,
+    budget_weights=(Fraction(1),) * (MAX_PARTS + 1),
+    gives_list=True,
 )

@@ -9,19 +9,37 @@ from __future__ import annotations
 import datetime
 
 from tacit.aggregates.base import AggregateFunction
+from tacit.aggregates.condition import CONDITION
 from tacit.aggregates.correlation import CORRELATION
 from tacit.aggregates.count import COUNT
 from tacit.aggregates.covariance import COVARIANCE
 from tacit.aggregates.geometric_mean import GEOMETRIC_MEAN
 from tacit.aggregates.mean import AVG
-from tacit.aggregates.quantile import QUANTILE
+from tacit.aggregates.quantile import QUANTILE, QUANTILE_LIST
+from tacit.aggregates.regression import REGRESSION
+from tacit.aggregates.shape import SHAPE
 from tacit.aggregates.top_k import MODE, TOP_K
 from tacit.aggregates.total import SUM
 from tacit.aggregates.variance import VARIANCE
 from tacit.query.nodes import Aggregate, Query
 from tacit.query.parser import parse
 
-AGGREGATES = (COUNT, SUM, AVG, VARIANCE, QUANTILE, MODE, TOP_K, COVARIANCE, CORRELATION, GEOMETRIC_MEAN)
+AGGREGATES = (
+    COUNT,
+    SUM,
+    AVG,
+    VARIANCE,
+    QUANTILE,
+    QUANTILE_LIST,
+    MODE,
+    TOP_K,
+    COVARIANCE,
+    CORRELATION,
+    REGRESSION,
+    GEOMETRIC_MEAN,
+    SHAPE,
+    CONDITION,
+)
 SYNTAX = {name: syntax for aggregate in AGGREGATES for name, syntax in aggregate.syntax.items()}
 _BY_FUNCTION = {function: aggregate for aggregate in AGGREGATES for function in aggregate.functions}
 

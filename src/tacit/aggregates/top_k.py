@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,9 +28,10 @@ from tacit.query.bound import TypedScalar
 from tacit.query.function_calls import AggregateSyntax, CallSyntax, refuse_arguments
 from tacit.query.nodes import Aggregate, ExactStatistic, Literal
 from tacit.query.refusals import refuse_unsupported
-from tacit.query.types import Key
+from tacit.query.types import Key, Type
 
 MAX_TOP_K = 100  # keys that are named
+MAX_LISTED = 10_000  # values that follow from bounds
 
 
 @dataclass(frozen=True)
@@ -85,8 +88,27 @@ class TopKEstimator:
         return f"{selection.name} is a value with at most {off} rows less than the most frequent one, {often}."
 
 
+def _listed_values(bound: BoundAggregate) -> tuple[Key, ...] | None:
+    """Return the declared values, or all there are of a condition, a bounded integer or a bounded date, if not many.
+
+    They follow from the policy, so they are public. The argument is read within its bounds, so no value is left out.
+    """
+    argument = bound.required_argument
+    if bound.values is not None:
+        return bound.values
+    if argument.type is Type.BOOL:
+        return False, True
+    if argument.type not in {Type.INT, Type.DATE} or not argument.is_bounded:
+        return None
+    if argument.lower is None or argument.upper is None or argument.upper - argument.lower >= MAX_LISTED:
+        return None
+    numbers = range(math.ceil(argument.lower), math.floor(argument.upper) + 1)
+    return tuple(numbers) if argument.type is Type.INT else tuple(map(datetime.date.fromordinal, numbers))
+
+
 def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurement, ...]:
-    aggregate, values = bound.aggregate, bound.values
+    aggregate = bound.aggregate
+    values = _listed_values(bound)
     k, name = aggregate.count or 1, quote_aggregate(aggregate)
     if values is None:
         fix = f"ask for a column with declared values; or GROUP BY it and ORDER BY COUNT(*) DESC LIMIT {k}"
@@ -125,7 +147,7 @@ MODE = AggregateFunction(
     estimator=_estimator,
 )
 TOP_K = AggregateFunction(
-    syntax={"top_k": _TOP_K, "approx_top_k": _TOP_K},
+    syntax={"top_k": _TOP_K, "approx_top_k": _TOP_K, "topk": _TOP_K},
     functions=("top_k",),
     result_type=argument_type,
     measure=_measure,

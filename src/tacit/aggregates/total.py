@@ -1,4 +1,4 @@
-"""SUM(x): one integer for each group, or the parts of an average where that is asked for too."""
+"""SUM(x) and SUM(DISTINCT x): one integer for each group, or the parts of an average where that is asked for too."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tacit.aggregates.argument import quantize_argument, quote_aggregate, read_argument
+from tacit.aggregates.argument import quantize_argument, quote_aggregate, read_argument, read_conditional
 from tacit.aggregates.base import (
     AggregateFunction,
     BoundAggregate,
@@ -21,6 +21,7 @@ from tacit.aggregates.base import (
     argument_type,
 )
 from tacit.aggregates.direct import DirectEstimator, around
+from tacit.aggregates.distinct import distinct_total
 from tacit.aggregates.mean import centered_measurements, combined_tail
 from tacit.query.bound import TypedScalar
 from tacit.query.function_calls import AggregateSyntax
@@ -96,6 +97,8 @@ def _measure(bound: BoundAggregate, averaged: frozenset[TypedScalar]) -> tuple[M
     """
     aggregate, argument = bound.aggregate, bound.required_argument
     quantized = quantize_argument(aggregate, argument)
+    if aggregate.distinct:
+        return (distinct_total(aggregate, quantized),)
     if argument in averaged:
         return centered_measurements(aggregate, argument, quantized)
     terms = ((1, ExactStatistic("sum", quantized.scalar)),)
@@ -112,8 +115,13 @@ def _estimator(bound: BoundAggregate, measured: tuple[Measurement, ...], positio
     return SumEstimator(positions[0], positions[1], center, kind)
 
 
+_SUM, _SUM_IF = AggregateSyntax(read_argument("sum"), takes_distinct=True), read_conditional("sum")
 SUM = AggregateFunction(
-    syntax={"sum": AggregateSyntax(read_argument("sum"))},
+    syntax={
+        **dict.fromkeys(["sum", "fsum", "sumkahan", "kahan_sum", "sum_no_overflow"], _SUM),
+        "sum_if": _SUM_IF,
+        "sumif": _SUM_IF,
+    },
     functions=("sum",),
     result_type=argument_type,
     measure=_measure,

@@ -1,4 +1,7 @@
-"""VARIANCE, VAR_SAMP, VAR_POP, STDDEV, STDDEV_SAMP, STDDEV_POP: centered squares, a centered sum and a count."""
+"""VARIANCE, VAR_SAMP, VAR_POP, STDDEV, STDDEV_SAMP, STDDEV_POP: centered squares, a centered sum and a count.
+
+Of DISTINCT values too, each once.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ from tacit.aggregates.base import (
     VectorMeasurement,
     float_type,
 )
+from tacit.aggregates.distinct import distinct_centered_measurements, distinct_squares
 from tacit.aggregates.mean import (
     MeanEstimator,
     centered_measurements,
@@ -138,6 +142,8 @@ def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurem
     """
     aggregate, argument = bound.aggregate, bound.required_argument
     quantized = quantize_argument(aggregate, argument, FINEST_SQUARE)
+    if aggregate.distinct:
+        return distinct_squares(aggregate, quantized), *distinct_centered_measurements(aggregate, quantized)
     first, count = centered_measurements(aggregate, argument, quantized)
     rows, width = counted_rows(count), quantized.upper - quantized.lower
     doubled = Call(Function.MULTIPLY, (Literal(2), summed_scalar(quantized, rows)))
@@ -160,15 +166,17 @@ def _estimator(bound: BoundAggregate, _: tuple[Measurement, ...], positions: lis
 # The error of a variance is, per row and in units of the squared range, 1/8 from the squares, up to 1/2 from the sum
 # and up to 5/8 from the count; the sum of a_i/e_i is least where e_i is proportional to the root of a_i.
 _NAMES = {
-    "variance": "var_samp",
-    "var_samp": "var_samp",
-    "var_pop": "var_pop",
-    "stddev": "stddev_samp",
-    "stddev_samp": "stddev_samp",
-    "stddev_pop": "stddev_pop",
+    "var_samp": "variance var var_samp variance_samp",
+    "var_pop": "var_pop variance_pop varp",
+    "stddev_samp": "stddev stddev_samp std stdev",
+    "stddev_pop": "stddev_pop stdevp",
 }
 VARIANCE = AggregateFunction(
-    syntax={name: AggregateSyntax(read_argument(function)) for name, function in _NAMES.items()},
+    syntax={
+        name: AggregateSyntax(read_argument(function), takes_distinct=True)
+        for function, names in _NAMES.items()
+        for name in names.split()
+    },
     functions=("var_samp", "var_pop", "stddev_samp", "stddev_pop"),
     result_type=float_type,
     measure=_measure,

@@ -40,6 +40,11 @@ _AGGREGATES = {
     "covar_samp": "covar_samp",
     "covar_pop": "covar_pop",
     "corr": "corr",
+    **{name: name for name in ["skewness", "kurtosis", "kurtosis_pop"]},
+    **{
+        f"regr_{name}": f"regr_{name}"
+        for name in ["count", "avgx", "avgy", "sxx", "syy", "sxy", "slope", "intercept", "r2"]
+    },
     "geomean": "avg",  # of logarithms, of which EXP is taken
     "quantile": "quantile_cont",
 }

@@ -171,7 +171,7 @@ def aggregate_rows(
 
 def _arguments(node: Aggregation) -> tuple[list[Scalar], list[Scalar]]:
     """What is added up as a whole, and what is listed value by value."""
-    listed = [m.argument for m in node.measures if m.function in {"histogram", "distinct"}]
+    listed = [m.argument for m in node.measures if m.function in {"histogram", "distinct", "distinct_sum"}]
     whole = [m.argument for m in node.measures if m.argument is not None and m.argument not in listed]
     return list(dict.fromkeys(whole)), list(dict.fromkeys(argument for argument in listed if argument is not None))
 
@@ -459,6 +459,8 @@ def _compute_measure(function: str, values: dict[Any, int]) -> Any:
             return values
         case "distinct":
             return len(values)
+        case "distinct_sum":
+            return sum(values)
         case "count":
             return sum(values.values())
         case "sum":

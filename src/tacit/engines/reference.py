@@ -132,6 +132,8 @@ def _cell(measure: ExactStatistic, rows: list[Row], unit: str | None) -> Measure
             return int(sum(_non_null_values(measure, rows)))
         case "distinct":
             return len(set(_non_null_values(measure, rows)))
+        case "distinct_sum":
+            return int(sum(set(_non_null_values(measure, rows))))
         case "units":
             return len(rows) if unit is None else len({row[unit] for row in rows})
         case "histogram":

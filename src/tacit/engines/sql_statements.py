@@ -318,6 +318,9 @@ class _Writer:
                 return f"COALESCE({self.dialect.total.format(argument(measure))}, 0)"
             case "distinct":
                 return f"COUNT(DISTINCT {argument(measure)})"
+            case "distinct_sum":
+                total = self.dialect.total.format(argument(measure)).replace("SUM(", "SUM(DISTINCT ", 1)
+                return f"COALESCE({total}, 0)"
         raise AssertionError(f"no SQL for {measure!r}")
 
     def _quickly(self, measure: ExactStatistic) -> int | None:

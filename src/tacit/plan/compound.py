@@ -18,6 +18,7 @@ from itertools import count
 from typing import NamedTuple
 
 from tacit.aggregates.argument import quote_aggregate
+from tacit.aggregates.condition import expand_condition
 from tacit.aggregates.registry import function_of
 from tacit.answers.program import (
     OUTER_AGGREGATES,
@@ -652,6 +653,9 @@ class _Outer:
         )
 
     def _aggregate(self, node: Aggregate) -> TypedScalar:
+        condition = expand_condition(node)
+        if condition is not None:
+            return self._bind(condition, self._finishing)
         found = self.aggregates.get(node)
         if found is None:
             bound, kind = self._measure(node, self._row)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from tacit.aggregates.argument import quantize_argument, quote_aggregate
+from tacit.aggregates.condition import expand_condition
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar
 from tacit.plan.caps import Cap, bind_within_caps, cap_of, pass_cap
@@ -199,6 +200,9 @@ class _Fold:
                 raise refuse_link(node)
 
     def aggregate(self, node: Aggregate) -> TypedScalar:
+        condition = expand_condition(node)
+        if condition is not None:
+            return self.bind(condition)
         if node.function not in INNER or (node.distinct and node.function != "count"):
             raise Refused(
                 ErrorCode.UNSUPPORTED,

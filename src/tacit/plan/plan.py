@@ -237,7 +237,8 @@ def bind_question(query: Query, policy: Policy, *, canonical: bool = True) -> Bo
         )
     halves = split(query, relation, canonical=canonical)
     said = dict.fromkeys([*scope.notes, *about_constants(query, relation)])
-    averaged = frozenset(a.required_argument for a in halves.aggregates if a.aggregate.function == "avg")
+    averages = (a for a in halves.aggregates if a.aggregate.function == "avg" and not a.aggregate.distinct)
+    averaged = frozenset(a.required_argument for a in averages)
     needed = [function_of(a.aggregate).measure(a, averaged) for a in halves.aggregates]
     chosen = _collect_needs(halves, needed)
     recipe = replace(_recipe(query, halves, needed, list(chosen)), notes=tuple(said))

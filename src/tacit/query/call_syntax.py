@@ -40,6 +40,8 @@ class AggregateSyntax:
     usage: str = "{}(x)"
     takes_distinct: bool = False
     takes_order: bool = False  # WITHIN GROUP (ORDER BY x)
+    takes_list: bool = False  # an argument such as [0.25, 0.75], which is a call of LIST
+    element: Callable[[Aggregate, int], Aggregate | None] | None = None  # of the list that it gives, counted from zero
 
 
 Aggregates = Mapping[str, AggregateSyntax]  # by the name in small letters

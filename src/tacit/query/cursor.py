@@ -27,7 +27,7 @@ from tacit.query.refusals import (
 _EXAMPLE = 'ask("SELECT COUNT(*) FROM ...")'
 _OPENINGS = frozenset({"SELECT", "WITH", "FROM", "("})
 _PREFIX = 2  # letters before a quote that may change what it means, as in E'\n'
-_SIGNS = "<=> <> <= >= != == || ** :: // ~~* ~~ ~* ~ !~~ !~ ^@ + - * / % ^ = < > ( ) , . ;"
+_SIGNS = "<=> <> <= >= != == || ** :: // ~~* ~~ ~* ~ !~~ !~ ^@ + - * / % ^ = < > ( ) [ ] , . ;"
 _ALLOWED = frozenset(_SIGNS.split())
 
 
@@ -158,6 +158,8 @@ class TokenCursor:
         """Refuse the next token: by its name where it starts a part of SQL that is not answered."""
         if self.token.key in UNSUPPORTED_CLAUSES:
             raise refuse_unsupported(*UNSUPPORTED_CLAUSES[self.token.key], self.here())
+        if self.token.key in OPERATOR_SUGGESTIONS:
+            raise refuse_unsupported(*OPERATOR_SUGGESTIONS[self.token.key], self.here())
         fix = self.two_words() or f"write {expected} at the mark, or check the words before it"
         if self.token.kind == "end":
             what = f"the question ends where {expected} is expected"

@@ -4,7 +4,7 @@ Where one name means different things in two dialects, it means what it means in
 What a name stands for is decided by the table that has it:
 
 - `PLAIN`: a function of `query/functions.py`, with its arguments as they are written;
-- `ALIASES`: another name of a function or aggregate that is known;
+- `ALIASES`: another name of a function that is known;
 - the tables `BUILDERS` of `function_calls.py`, `date_calls.py`, `number_calls.py` and `text_calls.py`: what has to be
   put together.
 """
@@ -71,19 +71,6 @@ PLAIN: dict[str, tuple[Function, int, int, str]] = {
 
 # Other names, and the dialects that have them.
 ALIASES: dict[str, str] = {
-    # aggregates
-    "countif": "count_if",  # BigQuery, DuckDB; COUNT_IF is Snowflake's
-    "mean": "avg",  # DuckDB
-    "average": "avg",
-    "favg": "avg",  # DuckDB
-    "fsum": "sum",  # DuckDB
-    "sumkahan": "sum",  # DuckDB
-    "kahan_sum": "sum",  # DuckDB
-    "sum_no_overflow": "sum",  # DuckDB
-    "approx_quantile": "quantile",  # DuckDB
-    "approx_percentile": "quantile",  # Snowflake, Presto
-    "reservoir_quantile": "quantile",  # DuckDB
-    "topk": "top_k",
     # conditions
     "iff": "if",  # Snowflake; IF is BigQuery's and DuckDB's
     "iif": "if",  # SQL Server, SQLite
@@ -137,9 +124,6 @@ ALIASES: dict[str, str] = {
     "datefromparts": "make_date",  # Snowflake, SQL Server
     "timestamp_ntz_from_parts": "make_timestamp",  # Snowflake
 }
-
-# What counts different values, nearly; here exactly, before the noise.
-DISTINCT_COUNTS = frozenset({"approx_count_distinct", "approx_distinct", "ndv", "hll", "uniq"})
 
 CLOCK_DATES = frozenset({"current_date", "today", "curdate"})
 CLOCK_TIMES = frozenset(

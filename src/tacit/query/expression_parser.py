@@ -18,7 +18,16 @@ from tacit.query.cursor import TokenCursor
 from tacit.query.date_calls import build_date, build_timestamp, day_of_clock, time_of_clock
 from tacit.query.dialect_names import CLOCK_DATES, CLOCK_TIMES, UNITS
 from tacit.query.function_calls import Aggregates, build_call, is_known_function
-from tacit.query.functions import COMPARISONS, CONDITIONS, DATE_PARTS, GROUPING, TIME_PARTS, WINDOW_FUNCTIONS, Function
+from tacit.query.functions import (
+    COMPARISONS,
+    CONDITIONS,
+    DATE_PARTS,
+    GROUPING,
+    LIST,
+    TIME_PARTS,
+    WINDOW_FUNCTIONS,
+    Function,
+)
 from tacit.query.intervals import INTERVAL_FIX, add_interval, build_interval, is_interval, scale_interval
 from tacit.query.nodes import (
     Aggregate,
@@ -308,6 +317,8 @@ class ExpressionParser(TokenCursor, ABC):
         found = self.primary()
         while self.accept("::"):
             found = self._cast(found, start, *self._type())
+        if self.sees("["):
+            self.refuse_unexpected("an operator")
         return found
 
     def primary(self) -> Scalar:
@@ -568,6 +579,8 @@ class ExpressionParser(TokenCursor, ABC):
             CallSyntax(name, tuple(arguments), self.since(start), star, distinct, within, where, self.today),
             self.aggregates,
         )
+        if self.sees("[") and isinstance(found, Aggregate):
+            found = self._element(found, name, start)
         if not self.sees("OVER"):
             return found
         if not isinstance(found, Aggregate):
@@ -599,19 +612,53 @@ class ExpressionParser(TokenCursor, ABC):
         distinct = self.accept("DISTINCT")
         every = not distinct and self.accept("ALL")
         first = _CONCAT if name == "position" else _OR  # POSITION('a' IN x)
-        arguments = [] if self.sees(")") and not distinct and not every else [self.scalar(first)]
+        arguments = [] if self.sees(")") and not distinct and not every else [self._argument(name, first)]
         if name in {"substring", "substr"} and self.sees("FROM", "FOR"):
             arguments.append(self.scalar() if self.accept("FROM") else Literal(1))
             arguments += [self.scalar()] if self.accept("FOR") else []
         if name == "position" and self.accept("IN"):
             arguments.append(self.scalar())
         while self.accept(","):
-            arguments.append(self.scalar())
+            arguments.append(self._argument(name))
         if self.sees("ORDER"):
             fix = "leave it out: the order of rows decides nothing"
             raise refuse_unsupported("ORDER BY in an aggregate", fix, self.through(start, closing))
         self.expect(")")
         return False, distinct, arguments
+
+    def _argument(self, name: str, least: int = _OR) -> Scalar:
+        """An argument; of an aggregate that takes a list also [0.25, 0.75] and ARRAY[0.25, 0.75]."""
+        syntax, start = self.aggregates.get(name), self.index
+        if syntax is not None and syntax.takes_list and self.sees("ARRAY") and self.after() == "[":
+            self.index += 1
+        if syntax is None or not syntax.takes_list or not self.accept("["):
+            return self.scalar(least)
+        items = [self.scalar()]
+        while self.accept(","):
+            items.append(self.scalar())
+        self.expect("]")
+        return Call(LIST, tuple(items), self.since(start))
+
+    def _element(self, found: Aggregate, name: str, start: int) -> Aggregate:
+        """An element of the list that an aggregate gives: [OFFSET(2)] counts from 0, [ORDINAL(3)] and [3] from 1."""
+        element = self.aggregates[name].element
+        if element is None:
+            self.refuse_unexpected("an operator")
+        self.index += 1
+        word = self.token.key
+        counted = word in {"OFFSET", "SAFE_OFFSET", "ORDINAL", "SAFE_ORDINAL"} and self.after() == "("
+        self.index += 2 if counted else 0
+        number = self.token.text if self.token.kind == "number" else ""
+        self.index += 1
+        if counted:
+            self.expect(")")
+        self.expect("]")
+        place = int(number) - (0 if counted and word.endswith("OFFSET") else 1) if number.isdigit() else -1
+        chosen = element(found, place) if 0 <= place < MAX_ITEMS else None
+        if chosen is None:
+            fix = f"write {name.upper()}(x, 4)[OFFSET(2)]: of four parts the elements are 0 to 4"
+            raise refuse_unsupported("an element that the list does not have", fix, self.since(start))
+        return replace(chosen, at=self.since(start))
 
     def _extract(self) -> list[Scalar]:
         """EXTRACT(month FROM d), with the part as a word or a text."""

@@ -15,13 +15,11 @@ from tacit.query.call_syntax import Aggregates as Aggregates
 from tacit.query.call_syntax import AggregateSyntax as AggregateSyntax
 from tacit.query.call_syntax import Build, check_count, count_arguments
 from tacit.query.call_syntax import CallSyntax as CallSyntax
-from tacit.query.dialect_names import ALIASES, DISTINCT_COUNTS, PLAIN
+from tacit.query.dialect_names import ALIASES, PLAIN
 from tacit.query.functions import Function
 from tacit.query.nodes import Aggregate, Call, Case, Literal, Scalar
 from tacit.query.refusals import MAX_ITEMS, refuse_too_large, refuse_unsupported
 
-_COUNT_IF = "count_if"
-_COUNTS = DISTINCT_COUNTS | {_COUNT_IF}
 BUILDERS: dict[str, Build] = {**number_calls.BUILDERS, **text_calls.BUILDERS, **date_calls.BUILDERS}
 FUNCTION_NAMES = frozenset({*PLAIN, *BUILDERS})
 
@@ -29,7 +27,7 @@ FUNCTION_NAMES = frozenset({*PLAIN, *BUILDERS})
 def find_function(name: str, aggregates: Aggregates) -> str | None:
     """The name, in small letters, under which a function is known, or None: its own, or the one it is an alias of."""
     for known in (name, ALIASES.get(name, name)):
-        if known in FUNCTION_NAMES or known in aggregates or known in _COUNTS:
+        if known in FUNCTION_NAMES or known in aggregates:
             return known
     return None
 
@@ -45,10 +43,6 @@ def build_call(written: CallSyntax, aggregates: Aggregates) -> Scalar:
     assert known is not None  # the parser has asked
     if known in aggregates:
         return _aggregate(written, aggregates[known])
-    if known in DISTINCT_COUNTS:
-        return _aggregate(replace(written, name="count", distinct=True), aggregates["count"])
-    if known == _COUNT_IF:
-        return _count_if(written)
     if written.star or written.distinct or written.within is not None or written.where is not None:
         raise _only_aggregates(written)
     if len(written.arguments) > MAX_ITEMS:
@@ -58,17 +52,6 @@ def build_call(written: CallSyntax, aggregates: Aggregates) -> Scalar:
         check_count(written, least, most, usage)
         return Call(function, written.arguments, written.at)
     return BUILDERS[known](written)
-
-
-def _count_if(written: CallSyntax) -> Aggregate:
-    """COUNT_IF(c) is COUNT(*) FILTER (WHERE c)."""
-    if written.star or written.distinct or written.within is not None:
-        raise refuse_arguments(written, "COUNT_IF(age > 40)")
-    check_count(written, 1, 1, f"{written.name.upper()}(age > 40)")
-    (condition,) = written.arguments
-    if written.where is not None:
-        condition = Call(Function.AND, (condition, written.where), written.at)
-    return Aggregate("count", Case(((condition, Literal(1)),), Literal(None), written.at), at=written.at)
 
 
 def _only_aggregates(written: CallSyntax) -> Refused:
@@ -97,8 +80,11 @@ def _aggregate(written: CallSyntax, syntax: AggregateSyntax) -> Aggregate:
     found = syntax.read(written)
     if written.where is None:
         return replace(found, at=written.at)
-    chosen = Literal(1) if found.argument is None else found.argument
-    return replace(found, argument=Case(((written.where, chosen),), Literal(None), written.at), at=written.at)
+    where, chosen = written.where, Literal(1) if found.argument is None else found.argument
+    match chosen:
+        case Case(((condition, value),), Literal(None), at) if at == written.at:  # which COUNT_IF(c) has made
+            where, chosen = Call(Function.AND, (condition, where), written.at), value
+    return replace(found, argument=Case(((where, chosen),), Literal(None), written.at), at=written.at)
 
 
 def single_operand(written: CallSyntax) -> Scalar:

@@ -131,4 +131,5 @@ WINDOW_FUNCTIONS = {
     "last_value": (1, 1),
     "nth_value": (2, 2),
 }
+LIST = "list"  # of constants, as an argument of an aggregate that takes one
 GROUPING = "grouping"  # of keys, replaced by a constant in each grouping set

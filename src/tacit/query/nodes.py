@@ -280,8 +280,8 @@ class ExactStatistic:
     """What an engine computes in each group, an integer unless said otherwise.
 
     count: rows where `argument` is not NULL, or all rows; sum: of the integers that `argument` gives; distinct: the
-    number of its values that are not NULL; units: the number of units; histogram: how many rows have each of its
-    values that are not NULL. Inside a `PerUnitAggregation` also min and max.
+    number of its values that are not NULL; distinct_sum: the sum of these, each once; units: the number of units;
+    histogram: how many rows have each of its values that are not NULL. Inside a `PerUnitAggregation` also min and max.
     """
 
     function: str

@@ -108,7 +108,7 @@ class _QueryParser(FromParser):
         if self.token.key in _CLAUSES:
             what = f"{self.token.key} is in the wrong place"
             raise Refused(ErrorCode.SYNTAX, what, at=self.here(), fix=_ORDER)
-        if self.accept("USING") or self.token.key in UNSUPPORTED_CLAUSES:  # USING SAMPLE
+        if self.accept("USING") or self.token.key in {"[", "]", *UNSUPPORTED_CLAUSES}:  # USING SAMPLE
             self.refuse_unexpected("the end of the question")
         fix = self.two_words()
         what = (

@@ -86,7 +86,6 @@ _WINDOW = "it needs a window: RANK() OVER (ORDER BY COUNT(*) DESC)"
 _TEXT = "use LOWER, UPPER, TRIM, LENGTH, SUBSTRING and ||"
 _WEEKDAY = "ISODOW(d) is 1 on Monday and 7 on Sunday; EXTRACT(DOW FROM d) is 0 on Sunday"
 _HOUR = "use YEAR, QUARTER, MONTH, WEEK, DAY or ISODOW; of a timestamp also HOUR, MINUTE and SECOND"
-_TOGETHER = "made of others: COVAR_POP(y, x) / VAR_POP(x) is the slope"
 _CHANCE = "the answer depends on the data alone; leave it out"
 
 _INSTEAD = {
@@ -108,15 +107,12 @@ _INSTEAD = {
     _WEEKDAY: "weekday day_of_week",
     _HOUR: "millisecond microsecond timezone century decade millennium era julian",
     "use DATE_TRUNC('week', d)": "date_bin",
-    _TOGETHER: "regr_slope regr_intercept regr_r2 regr_count",
-    "use VAR_SAMP, STDDEV and quantiles": "skewness kurtosis kurtosis_pop mad entropy sem",
+    "write STDDEV(x) / SQRT(COUNT(x))": "sem",
+    "ask for MEDIAN(x) first, then for MEDIAN(ABS(x - 40)) with its answer in the place of 40": "mad",
+    "count each value, and compute it from the answer: SELECT x, COUNT(*) FROM t GROUP BY x": "entropy",
     "write AVG(LN(x)) and take EXP of the answer": "product",
-    "compare COUNT(*) FILTER (WHERE ...) with COUNT(*)": (
-        "bool_and bool_or every logical_and logical_or bit_and bit_or bit_xor"
-    ),
+    "compare COUNT(*) FILTER (WHERE ...) with COUNT(*)": "bit_and bit_or bit_xor",
     "write SUM(x)": "total",
-    "write COUNT(*)": "count_star",
-    "write QUANTILE(x, 0.5)": "percentile",
     "write TOP_K(x, 3)": "approx_top_count approx_top_sum approx_most_frequent most_frequent",
     _CHANCE: "random rand uuid gen_random_uuid setseed nextval current_user session_user user version getenv",
     "FLOOR(x / 10) gives the tens": "fdiv divide",

@@ -13,7 +13,7 @@ from tacit.sampling.bits import ReplayBits
 
 ODD = "<script>alert('x')</script>"
 GROUPS = {"A": (10, 40), "B": (30, 90), "C": (20, 0)}
-SQL = "SELECT ward, COUNT(*) AS n, AVG(age) AS m, COUNT(*) / 3 AS x, COUNT(*) > 15 AS large FROM visits GROUP BY ward"
+SQL = "SELECT ward, COUNT(*) AS n, AVG(age) AS m, COUNT(*) / 3.0 AS x, COUNT(*) > 15 AS large FROM visits GROUP BY ward"
 
 
 @pytest.fixture

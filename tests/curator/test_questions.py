@@ -190,7 +190,7 @@ SUM(CASE ward WHEN 'A' THEN 1 WHEN 'B' THEN 2 END) | COUNT(CASE WHEN age >= 65 T
 SCALARS = """
 SUM(age + stay) | SUM(age - stay) | SUM(-age) | SUM(age * 2) | SUM(cost / 4) | AVG(cost * 1.5) | SUM(ABS(age - 50))
 SUM(FLOOR(cost / 100)) | SUM(CEIL(cost / 100)) | SUM(LEAST(age, 65)) | SUM(GREATEST(age, 65)) | SUM(COALESCE(age, 40))
-SUM(age % 7) | SUM(MOD(stay, 5)) | SUM(POWER(stay, 2)) | AVG(SQRT(cost)) | AVG(LN(cost + 1)) | AVG(EXP(stay / 10))
+SUM(age % 7) | SUM(MOD(stay, 5)) | SUM(POWER(stay, 2)) | AVG(SQRT(cost)) | AVG(LN(cost + 1)) | AVG(EXP(stay / 10.0))
 SUM(SIGN(age - 50)) | SUM(LEAST(LENGTH(note), 9)) | COUNT(DISTINCT LOWER(note)) | COUNT(DISTINCT UPPER(note))
 COUNT(DISTINCT SUBSTRING(note, 1, 1)) | COUNT(DISTINCT CONCAT(ward, sex)) | COUNT(DISTINCT ward || sex)
 COUNT(DISTINCT TRIM(note)) | SUM(YEAR(day) - 2000) | SUM(MONTH(day)) | SUM(DAY(day)) | SUM(QUARTER(day))
@@ -201,7 +201,7 @@ CONDITIONS = """
 age > 40 | age >= 40 AND age < 60 | age BETWEEN 30 AND 50 | NOT urgent | urgent IS NULL | age IS NOT NULL | ward <> 'A'
 ward IN ('A', 'C') | ward NOT IN ('A', 'C') | note LIKE 'F%' | note LIKE '%o_gh' | note NOT LIKE 'r%' | cost > 100.5
 LOWER(note) = 'fever' | LENGTH(note) = 5 | day >= DATE '2025-02-01' | day BETWEEN '2025-01-10' AND '2025-02-10'
-MONTH(day) = 2 | age + stay > 80 OR urgent | COALESCE(age, 0) = 0 | (age > 50) = urgent | age / 2 > stay
+MONTH(day) = 2 | age + stay > 80 OR urgent | COALESCE(age, 0) = 0 | (age > 50) = urgent | age / 2.0 > stay
 CASE WHEN urgent THEN age > 30 ELSE age > 60 END | STARTS_WITH(note, 'rare') | age <> 50 AND NOT (ward = 'A' OR urgent)
 """
 WHOLE = """

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from tacit.aggregates.registry import read_question as parse
-from tacit.plan.plan import plan_for
+from tacit.plan.plan import Plan, plan_for
 from tacit.plan.planner import Planner, make_plans
 from tacit.plan.question import Question
+
+MakePlan = Callable[..., Plan]
 
 
 def keys(sql: str, policy) -> list:
@@ -70,3 +73,42 @@ def test_a_question_that_was_asked_with_all_keys_stays_that_question(policy) -> 
     assert planner.plan(question) == former
     known.add(plan.key)
     assert planner.plan(question) == plan
+
+
+@pytest.mark.parametrize(
+    ("key", "values"),
+    [
+        ("CASE WHEN age < 18 THEN 'minor' WHEN age < 65 THEN 'adult' ELSE 'old' END", ("minor", "adult", "old")),
+        ("CASE WHEN age < 18 THEN 'minor' END", ("minor",)),
+        ("COALESCE(ward, 'none')", ("A", "B", "C", "none")),
+        ("LOWER(ward)", ("a", "b", "c")),
+        ("ward || '!'", ("A!", "B!", "C!")),
+        ("CASE WHEN ward IN ('A', 'B') THEN 'west' ELSE 'east' END", ("west", "east")),
+        ("CASE WHEN age < 18 THEN 'minor' ELSE ward END", ("minor", "A", "B", "C")),
+    ],
+)
+def test_keys_follow_from_declared_values_and_constants(plan: MakePlan, key: str, values: tuple[str, ...]) -> None:
+    made = plan(f"SELECT {key} AS k, COUNT(*) FROM visits GROUP BY k")
+    assert made.recipe.keys[0].values == values
+    assert made.delta == 0
+
+
+def test_where_narrows_the_keys_of_an_expression(plan: MakePlan) -> None:
+    made = plan("SELECT LOWER(ward) AS k, COUNT(*) FROM visits WHERE ward IN ('A', 'C') GROUP BY k")
+    assert made.recipe.keys[0].values == ("a", "c")
+
+
+def test_keys_of_what_is_not_declared_are_private(plan: MakePlan) -> None:
+    for key in ("CASE WHEN age < 18 THEN 'minor' ELSE CONCAT(ward, age) END", "CONCAT(ward, sex)"):
+        assert plan(f"SELECT {key} AS k, COUNT(*) FROM visits GROUP BY k", delta=1e-6).recipe.keys[0].values is None
+
+
+def test_an_answer_says_which_rows_are_in_no_group(plan: MakePlan) -> None:
+    def said(sql: str) -> bool:
+        return any("in no group" in note for note in plan(sql).recipe.notes)
+
+    assert said("SELECT ward, COUNT(*) FROM visits GROUP BY ward")
+    assert not said("SELECT COALESCE(ward, 'none') AS w, COUNT(*) FROM visits GROUP BY w")
+    assert not said("SELECT ward, COUNT(*) FROM visits WHERE ward IS NOT NULL GROUP BY ward")
+    assert not said("SELECT ward, COUNT(*) FROM visits WHERE ward IN ('A', 'B') GROUP BY ward")
+    assert said("SELECT ward, COUNT(*) FROM visits WHERE ward IN ('A', 'B') OR age > 3 GROUP BY ward")

@@ -189,7 +189,7 @@ def test_one_count_gets_laplace_noise_and_many_groups_of_a_unit_gaussian(plan: M
 
 def test_private_keys_are_shown_by_their_count_where_that_takes_fewer_units(plan: MakePlan):
     # a unit with one row: the count is released anyway, and all of the price goes into it
-    rows = plan("SELECT TRIM(ward), COUNT(*) FROM beds GROUP BY TRIM(ward)", delta=1e-6)
+    rows = plan("SELECT CONCAT(ward, age), COUNT(*) FROM beds GROUP BY CONCAT(ward, age)", delta=1e-6)
     assert rows.shown is not None and isinstance(rows.shown.mechanism, Threshold)
     assert rows.shown.part == 0
     # a unit with three rows in each of two groups is felt six times as much in a count of rows, twice as a unit
@@ -200,7 +200,7 @@ def test_private_keys_are_shown_by_their_count_where_that_takes_fewer_units(plan
     patients = plan("SELECT diagnosis, COUNT(DISTINCT patient_id) FROM visits GROUP BY diagnosis", delta=1e-6)
     assert patients.shown is not None and isinstance(patients.shown.mechanism, Threshold)
     # a count of what may be NULL does not say how many rows there are
-    known = plan("SELECT TRIM(ward), COUNT(age) FROM beds GROUP BY TRIM(ward)", delta=1e-6)
+    known = plan("SELECT CONCAT(ward, age), COUNT(age) FROM beds GROUP BY CONCAT(ward, age)", delta=1e-6)
     assert known.shown is not None and isinstance(known.shown.mechanism, PartitionSelection)
 
 
@@ -210,7 +210,7 @@ def test_the_delta_of_a_question_is_at_most_the_policys(plan: MakePlan, neighbor
     many = ", ".join(f"COUNT(*) FILTER (WHERE age > {n})" for n in range(20))
     for sql in (
         "SELECT diagnosis, COUNT(*) FROM visits GROUP BY diagnosis",
-        "SELECT TRIM(ward), COUNT(*) FROM beds GROUP BY TRIM(ward)",
+        "SELECT CONCAT(ward, age), COUNT(*) FROM beds GROUP BY CONCAT(ward, age)",
         f"SELECT diagnosis, {many} FROM visits GROUP BY diagnosis",
         f"SELECT ward, {many} FROM visits GROUP BY ward",
     ):

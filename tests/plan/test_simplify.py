@@ -14,11 +14,11 @@ from tacit.engines.evaluate import evaluate
 from tacit.plan.plan import plan_for
 from tacit.plan.simplify import simplify_filter
 from tacit.query.functions import COMPARISONS, Function
-from tacit.query.nodes import Call, Case, Clamp, ColumnReference, Literal, Scalar
+from tacit.query.nodes import Call, Case, Clamp, ColumnReference, Literal, Scalar, walk
 
 DAYS = [datetime.date(2024, 12, 31), datetime.date(2025, 1, 1), datetime.date(2025, 2, 28), datetime.date(2025, 3, 3)]
 VALUES = {
-    "i": [None, -1, 0, 1, 2, 3],
+    "i": [None, -(2**63), -1, 0, 1, 2, 3, 2**63 - 1],
     "b": [None, True, False],
     "t": [None, "", "a", "b"],
     "d": [None, *DAYS],
@@ -26,7 +26,7 @@ VALUES = {
 INTEGER = some.one_of(
     some.just(ColumnReference("i")),
     some.just(Clamp(ColumnReference("i"), 0, 2, whole=True)),
-    some.integers(-1, 3).map(Literal),
+    some.one_of(some.integers(-1, 3), some.sampled_from([-(2**63), 2**63 - 1])).map(Literal),
 )
 DAY = some.one_of(
     some.just(ColumnReference("d")),
@@ -84,6 +84,8 @@ def larger(inner: some.SearchStrategy[Scalar]) -> some.SearchStrategy[Scalar]:
 @given(condition=some.recursive(LEAVES, larger, max_leaves=6))
 def test_the_same_rows_meet_a_condition_and_what_it_is_simplified_to(condition: Scalar) -> None:
     simple = simplify_filter(condition)
+    constants = [node.value for node in walk(simple or Literal(None)) if isinstance(node, Literal)]
+    assert all(-(2**63) <= value < 2**63 for value in constants if isinstance(value, int))
     for row in product(*VALUES.values()):
         values = dict(zip(VALUES, row, strict=True))
         kept = simple is None or evaluate(simple, values) is True

@@ -198,7 +198,19 @@ def test_a_function_or_operator(written: str, meant: Scalar) -> None:
 
 def test_every_function_of_the_table_can_be_written() -> None:
     texts = [
-        *("x + y", "x - y", "x * y", "x / y", "-x", "ABS(x)", "FLOOR(x)", "CEIL(x)", "LEAST(x)", "GREATEST(x)"),
+        *(
+            "x + y",
+            "x - y",
+            "x * y",
+            "x / y",
+            "SAFE_DIVIDE(x, y)",
+            "-x",
+            "ABS(x)",
+            "FLOOR(x)",
+            "CEIL(x)",
+            "LEAST(x)",
+            "GREATEST(x)",
+        ),
         *("COALESCE(x)", "x = y", "x <> y", "x < y", "x <= y", "x > y", "x >= y", "x IN (1)", "x IS NULL", "x AND y"),
         *("x OR y", "NOT x", "ROUND(x)", "x % y", "x ^ y", "SQRT(x)", "LN(x)", "EXP(x)", "SIGN(x)", "LOWER(x)"),
         *("UPPER(x)", "TRIM(x)", "LENGTH(x)", "SUBSTRING(x, 1)", "x || y", "x LIKE y", "YEAR(d)", "QUARTER(d)"),

@@ -34,13 +34,10 @@ IFF(x > 3, 1, 0)  <->  IF(x > 3, 1, 0)
 NVL2(x, 1, 0)  <->  CASE WHEN x IS NULL THEN 0 ELSE 1 END
 ZEROIFNULL(x)  <->  COALESCE(x, 0)
 NULLIFZERO(x)  <->  NULLIF(x, 0)
-SAFE_DIVIDE(x, y)  <->  x / y
 SAFE_CAST(x AS INT)  <->  TRY_CAST(x AS INT)
 DECODE(x, NULL, 1, 0)  <->  CASE WHEN x IS NULL THEN 1 ELSE 0 END
 LOG(x)  <->  LOG10(x)
 LOG(10, x)  <->  LOG10(x)
-LOG2(x)  <->  LN(x) / LN(2)
-LOG(3, x)  <->  LN(x) / LN(3)
 SQUARE(x)  <->  POWER(x, 2)
 DIV(x, 3)  <->  x // 3
 TRUNC(x, 0)  <->  TRUNC(x)

@@ -15,6 +15,7 @@ from tests.support.counts import FULL
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.errors import Refused
+from tacit.query.dialects import QuestionDialect
 from tacit.query.functions import Function
 from tacit.query.nodes import Call, Case, Literal, Query, Scalar
 
@@ -69,7 +70,7 @@ def written(function: str, arguments: list[str]) -> str:
 def read(expression: str) -> Scalar | None:
     """An expression, or None where it is refused."""
     try:
-        return parse(f"SELECT {expression} AS x FROM t").outputs[0].scalar
+        return parse(f"SELECT {expression} AS x FROM t", dialect=QuestionDialect.DUCKDB).outputs[0].scalar
     except Refused:
         return None
 

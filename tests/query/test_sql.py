@@ -204,7 +204,7 @@ def test_subqueries_are_nested_up_to_a_limit_however_they_are_written() -> None:
 
 def test_keys_are_expressions_names_and_numbers() -> None:
     found = parse("SELECT age / 10 AS tens, ward, COUNT(*) FROM visits GROUP BY 1, ward, age + 1")
-    tens = Call(Function.DIVIDE, (AGE, Literal(10)))
+    tens = Call(Function.RATIO, (AGE, Literal(10)))
     assert found.keys == (tens, ColumnReference("ward"), Call(Function.ADD, (AGE, Literal(1))))
 
 
@@ -215,7 +215,7 @@ def test_an_alias_in_group_by_stays_a_name() -> None:
 
 def test_group_by_all_means_the_columns_without_an_aggregate() -> None:
     found = parse("SELECT ward, age / 10, COUNT(*), 1 + SUM(cost), sex FROM visits GROUP BY ALL")
-    assert found.keys == (ColumnReference("ward"), Call(Function.DIVIDE, (AGE, Literal(10))), ColumnReference("sex"))
+    assert found.keys == (ColumnReference("ward"), Call(Function.RATIO, (AGE, Literal(10))), ColumnReference("sex"))
 
 
 def test_a_number_in_order_by_means_the_column_of_the_answer() -> None:

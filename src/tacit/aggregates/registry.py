@@ -21,6 +21,7 @@ from tacit.aggregates.shape import SHAPE
 from tacit.aggregates.top_k import MODE, TOP_K
 from tacit.aggregates.total import SUM
 from tacit.aggregates.variance import VARIANCE
+from tacit.query.dialects import QuestionDialect
 from tacit.query.nodes import Aggregate, Query
 from tacit.query.parser import parse
 
@@ -44,12 +45,14 @@ SYNTAX = {name: syntax for aggregate in AGGREGATES for name, syntax in aggregate
 _BY_FUNCTION = {function: aggregate for aggregate in AGGREGATES for function in aggregate.functions}
 
 
-def read_question(text: str, today: datetime.date | None = None) -> Query:
+def read_question(
+    text: str, today: datetime.date | None = None, dialect: QuestionDialect = QuestionDialect.POSTGRES
+) -> Query:
     """Return the question that a text asks, or raise Refused with the place and the fix.
 
-    `today` is what CURRENT_DATE stands for.
+    `today` is what CURRENT_DATE stands for, and `dialect` says what a name means that dialects have for several things.
     """
-    return parse(text, SYNTAX, today)
+    return parse(text, SYNTAX, today, dialect)
 
 
 def function_of(aggregate: Aggregate) -> AggregateFunction:

@@ -98,7 +98,7 @@ class ChargedFit:
     ) -> ChargedFit:
         """The plan of a fit at an epsilon, or Refused."""
         lost = policy.question_delta if delta is None else to_rational("delta", delta)
-        query = read_question(text, policy.today)
+        query = read_question(text, policy.today, policy.dialect)
         relation = _check_one_row_per_unit(Scope(policy).subquery(query), query, policy)
         ready = _clone_estimator(estimator, policy)
         wanted, others = _split_target(relation, target, query)

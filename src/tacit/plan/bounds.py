@@ -122,6 +122,7 @@ _ARGUMENTS |= {
     Function.POSITION: 2,
     Function.RIGHT: 2,
     Function.DIV: 2,
+    Function.RATIO: 2,
 }
 # Functions that an engine keeps from what they have no value for. It copies the last operand for that, and works on
 # each copy more than once while it plans: within each other they would take seconds at ten, and hours at twenty.
@@ -194,6 +195,10 @@ class _Binder:
                 right
             ):
                 return self.compare_interval(node, Function(name), [self.bind(later), self.bind(earlier)], right)
+            case Call(Function.FLOOR, (Call(Function.RATIO, arguments) as inner,)):
+                return self.apply(node, [self.ratio(inner, [self.bind(argument) for argument in arguments], cut=True)])
+            case Call(Function.RATIO, arguments):
+                return self.ratio(node, [self.bind(argument) for argument in arguments])
             case Call(Function.CONCAT, arguments):
                 return self.apply(node, [self.text_part(argument, node) for argument in arguments])
             case Call(Function.INTERVAL):
@@ -660,6 +665,17 @@ class _Binder:
         factor = Literal(Fraction(10**count))
         cut = truncate_released(Call(Function.MULTIPLY, (operand.scalar, factor)))
         return TypedScalar(Call(Function.DIVIDE, (cut, factor)), Type.FLOAT, nullable=operand.nullable)
+
+    def ratio(self, node: Call, operands: list[TypedScalar], *, cut: bool = False) -> TypedScalar:
+        """x / y as PostgreSQL has it: of whole numbers DIV(x, y), of others a float.
+
+        Where FLOOR has `cut` the quotient of numbers that are not negative, both are the same, and it is the float.
+        """
+        whole = len(operands) == 2 and all(o.type is Type.INT for o in operands)
+        left, right = (o.lower for o in (operands * 2)[:2])
+        if cut and left is not None and left >= 0 and right is not None and right > 0:
+            whole = False
+        return self.apply(replace(node, function=Function.DIV if whole else Function.DIVIDE), operands)
 
     def whole_quotient(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
         """DIV(x, y), or x // y: whole numbers divided, toward zero."""

@@ -67,11 +67,15 @@ def all_of(conditions: list[Scalar], former: Scalar | None) -> Scalar | None:
     return conditions[0] if conditions else None
 
 
+def has_own_column(relation: Relation, node: ColumnReference) -> bool:
+    """Whether a name means a column that a relation has itself."""
+    return any(f.name.lower() == node.name.lower() and belongs_to(f, node.table) for f in relation.fields)
+
+
 def has_column(relation: Relation, node: ColumnReference) -> bool:
-    """Whether a name means a column of a relation."""
-    return any(
-        f.name.lower() == node.name.lower() and belongs_to(f, node.table) for f in (*relation.fields, *relation.implied)
-    )
+    """Whether a name means a column of a relation, or one that is implied: its own come before those of any other."""
+    implied = any(f.name.lower() == node.name.lower() and belongs_to(f, node.table) for f in relation.implied)
+    return implied or has_own_column(relation, node)
 
 
 def _has_cross(source: FromItem) -> bool:
@@ -188,7 +192,8 @@ class _Sources:
         found: set[int] = set()
         for node in walk(scalar):
             if isinstance(node, ColumnReference):
-                named = [number for number, item in enumerate(self.items) if has_column(item.relation, node)]
+                own = [number for number, item in enumerate(self.items) if has_own_column(item.relation, node)]
+                named = own or [number for number, item in enumerate(self.items) if has_column(item.relation, node)]
                 if len(named) != 1:
                     return set()
                 found.update(named)

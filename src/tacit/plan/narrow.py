@@ -16,7 +16,7 @@ from fractions import Fraction
 from tacit.engines.evaluate import evaluate
 from tacit.plan.bounds import TypedScalar, bind, domain
 from tacit.plan.relation import Field, Relation
-from tacit.query.functions import Function
+from tacit.query.functions import COMPARISONS, Function
 from tacit.query.nodes import Aggregate, Call, ColumnReference, Literal, Scalar, ScalarSubquery, Window, walk
 from tacit.query.timestamps import to_microseconds
 from tacit.query.types import Key, Type, parse_iso_date
@@ -63,6 +63,13 @@ class KeyNarrowing:
         if found is not None and isinstance(scalar, ColumnReference) and len(found) <= _MOST_VALUES:
             found = self._that_meet(field, found) or found
         return found
+
+    def demands(self, scalar: Scalar) -> bool:
+        """Whether WHERE leaves no row where a key is NULL, as a comparison of its column with a constant does."""
+        fields = self._fields(scalar)
+        if fields is None:
+            return False
+        return all(any(about == field and _is_strict(part) for about, part in self._conditions) for field in fields)
 
     def excludes_others(self, field: Field) -> bool:
         """Whether only declared values of a column meet WHERE, so that no row has the key for all others."""
@@ -119,6 +126,18 @@ class KeyNarrowing:
             return found
 
         return leaf
+
+
+def _is_strict(part: Scalar) -> bool:
+    """Whether a condition is not true where a column in it is NULL."""
+    match part:
+        case Call(Function.NOT, (Call(Function.IS_NULL, (ColumnReference(),)),)):
+            return True
+        case Call(function, (ColumnReference(), *rest)) if function in COMPARISONS | {Function.IN, Function.LIKE}:
+            return all(isinstance(other, Literal) for other in rest)
+        case Call(Function.AND, parts):
+            return any(map(_is_strict, parts))
+    return False
 
 
 def _ends(part: Scalar, kind: Type | None) -> tuple[Fraction | None, Fraction | None] | None:

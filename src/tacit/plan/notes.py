@@ -14,8 +14,10 @@ from itertools import islice
 from tacit.engines.evaluate import is_like
 from tacit.errors import Refused
 from tacit.plan.relation import Field, Relation
+from tacit.query.bound import TypedScalar
 from tacit.query.functions import COMPARISONS, Function
 from tacit.query.nodes import (
+    Aggregate,
     Aggregation,
     Call,
     Clamp,
@@ -30,6 +32,8 @@ from tacit.query.nodes import (
     RowUnion,
     Scalar,
     UnitWindow,
+    Window,
+    find_location,
     walk,
     walk_clauses,
 )
@@ -41,12 +45,50 @@ _MOST = 5  # notes about constants
 _LOOKED_AT = 100  # comparisons, so that a long question takes no longer
 _COMPARED = 1_000  # declared values that a pattern is held against
 _LISTED = 10  # values that a note names
+_WHOLE_RATIO = "x / y of whole numbers is a whole number, as in PostgreSQL; 1.0 * x / y has its fraction."
 _SEEN_FROM_THE_RIGHT = {
     Function.LESS: Function.GREATER,
     Function.GREATER: Function.LESS,
     Function.LESS_EQUAL: Function.GREATER_EQUAL,
     Function.GREATER_EQUAL: Function.LESS_EQUAL,
 }
+
+
+def about_reading(query: Query, relation: Relation) -> tuple[str, ...]:
+    """What an answer says of how its text was read, where dialects differ."""
+    parts = [node for clause in walk_clauses(query) for node in islice(walk(clause), _LOOKED_AT)]
+    calls = [node for node in parts if isinstance(node, Call)]
+    cut = {id(node.arguments[0]) for node in calls if node.function == Function.FLOOR}
+    ratios = (node for node in calls if node.function == Function.RATIO and id(node) not in cut)
+    if any(all(_is_whole(side, relation) for side in node.arguments) for node in ratios):
+        return (*query.notes, _WHOLE_RATIO)
+    return query.notes
+
+
+def _is_whole(scalar: Scalar, relation: Relation) -> bool:
+    """Whether a scalar over rows or over released values is an integer, as far as it can be told."""
+    match scalar:
+        case Aggregate(function="count"):
+            return True
+        case Aggregate(function="sum" | "min" | "max", argument=argument) if argument is not None:
+            return _is_whole(argument, relation)
+        case Call(Function.ADD | Function.SUBTRACT | Function.MULTIPLY | Function.RATIO, arguments):
+            return all(_is_whole(argument, relation) for argument in arguments)
+        case Aggregate() | Window():
+            return False
+    try:
+        return relation.bind(scalar).type is Type.INT
+    except Refused:
+        return False
+
+
+def about_null_key(scalar: Scalar, bound: TypedScalar) -> str:
+    """What an answer says of rows whose key is NULL, where keys are listed."""
+    at = find_location(scalar)
+    words = "a key" if at is None else to_printable(at.words)
+    if bound.type is Type.TEXT and isinstance(scalar, ColumnReference):
+        return f"Rows where {words} is NULL are in no group; COALESCE({words}, 'none') has a group for them."
+    return f"Rows where {words} is NULL are in no group."
 
 
 def about_rows(exact: Aggregation, unit: str) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ from tacit.plan.canonical import PLANS
 from tacit.plan.contribution import contribution_to_account
 from tacit.plan.flatten import flatten_query
 from tacit.plan.noise import Part, Pick, Setting, Shown, Spending, spend
-from tacit.plan.notes import about_constants, about_rows
+from tacit.plan.notes import about_constants, about_reading, about_rows
 from tacit.plan.relation import Relation
 from tacit.plan.scope import Scope
 from tacit.plan.split import MAX_GROUPS, Halves, split
@@ -236,7 +236,9 @@ def bind_question(query: Query, policy: Policy, *, canonical: bool = True) -> Bo
             fix="read public tables where they are; join one to a private table to use it here",
         )
     halves = split(query, relation, canonical=canonical)
-    said = dict.fromkeys([*scope.notes, *about_constants(query, relation)])
+    said = dict.fromkeys(
+        [*scope.notes, *halves.notes, *about_reading(query, relation), *about_constants(query, relation)]
+    )
     averages = (a for a in halves.aggregates if a.aggregate.function == "avg" and not a.aggregate.distinct)
     averaged = frozenset(a.required_argument for a in averages)
     needed = [function_of(a.aggregate).measure(a, averaged) for a in halves.aggregates]

@@ -38,7 +38,7 @@ def make_plans(question: Question, policy: Policy, most_cells: int | None = None
 
     A question of more than `most_cells` values is refused: how many there are is a function of question and policy.
     """
-    query = read_question(question.sql, policy.today)
+    query = read_question(question.sql, policy.today, policy.dialect)
     former: tuple[AnyPlan, ...] = ()
     if question.within is not None:
         plan: AnyPlan = plan_within(query, policy, question.within, question.level)  # searched among whole grains

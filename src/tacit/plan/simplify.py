@@ -19,6 +19,7 @@ from typing import Any
 
 from tacit.canonical import canonical_text
 from tacit.engines.evaluate import evaluate, truncate_date
+from tacit.query.bound import LEAST_INT, MOST_INT
 from tacit.query.canonical import NODES
 from tacit.query.functions import Function
 from tacit.query.nodes import Call, Case, Clamp, Literal, Scalar, walk
@@ -120,6 +121,8 @@ def _comparison(function: Function, left: Scalar, right: Scalar) -> Scalar:
     if isinstance(value, bool) and function in {Function.EQUAL, Function.UNEQUAL}:
         return _true(left) if value is (function is Function.EQUAL) else _false(left)
     if isinstance(value, int) and function in {Function.LESS, Function.GREATER}:
+        if value == (LEAST_INT if function is Function.LESS else MOST_INT):
+            return _FALSE  # no integer is beyond
         function, value = (
             (Function.LESS_EQUAL, value - 1) if function is Function.LESS else (Function.GREATER_EQUAL, value + 1)
         )

@@ -15,7 +15,9 @@ from tacit.aggregates.registry import function_of
 from tacit.answers.post_processing_plan import OutputColumn
 from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.plan.bounds import TypedScalar, bind, domain
+from tacit.plan.key_lists import list_keys
 from tacit.plan.narrow import KeyNarrowing
+from tacit.plan.notes import about_null_key
 from tacit.plan.relation import Field, Relation, condition
 from tacit.plan.simplify import simplify_filter
 from tacit.query.functions import Function
@@ -55,13 +57,14 @@ class Halves:
     results: tuple[OutputColumn, ...]
     having: Scalar | None
     order: tuple[OrderItem, ...]
+    notes: tuple[str, ...] = ()
 
 
 def split(query: Query, relation: Relation, *, canonical: bool = True) -> Halves:
     """Both halves of the question, bound to its rows.
 
     Where it is `canonical`, its WHERE has one form for all that mean the same, a sum of ones is a count, and its public
-    keys are those that WHERE leaves.
+    keys are those that WHERE leaves, and those that follow from declared values and constants.
     """
     narrowing = KeyNarrowing(relation, query.where if canonical else None)
     found = _Splitter(query, relation, narrowing, canonical=canonical).halves()
@@ -81,6 +84,7 @@ class _Splitter:
         self.key_types: list[Type] = []
         self.known: list[Scalar] = []
         self.aggregates: dict[BoundAggregate, int] = {}  # and their places, in order of appearance
+        self.notes: list[str] = []
 
     def halves(self) -> Halves:
         query = self.query
@@ -104,7 +108,16 @@ class _Splitter:
         if not self.aggregates and not self.keys:
             fix = "add COUNT(*), SUM(x) or AVG(x)"
             raise Refused(ErrorCode.AGGREGATE, "the question asks for no aggregate", at=query.at, fix=fix)
-        return Halves(where, tuple(self.keys), tuple(self.key_types), tuple(self.aggregates), results, having, order)
+        return Halves(
+            where,
+            tuple(self.keys),
+            tuple(self.key_types),
+            tuple(self.aggregates),
+            results,
+            having,
+            order,
+            tuple(self.notes),
+        )
 
     def key(self, scalar: Scalar) -> None:
         """A grouping scalar, with its public keys if it has some. An alias of an output stands for it."""
@@ -127,11 +140,15 @@ class _Splitter:
         self.known.append(resolved)
         values = found.values if found is not None and found.values is not None else domain(bound, MAX_RANGE)
         values = self.narrowing.values(scalar, values, MAX_RANGE)
+        if values is None and found is None and self.canonical:
+            values = list_keys(scalar, self.relation, self.narrowing, MAX_RANGE)
+        others = found is not None and found.other is not None and not self.narrowing.excludes_others(found)
+        if values is not None and bound.nullable and not others and not self.narrowing.demands(scalar):
+            self.notes.append(about_null_key(scalar, bound))
         if bound.type is Type.FLOAT:
             self.keys.append(self.whole_key(bound, values, scalar))
             self.key_types.append(Type.INT)
             return
-        others = found is not None and not self.narrowing.excludes_others(found)
         self.keys.append(GroupKey(*_with_other(bound.scalar, values, found if others else None)))
         self.key_types.append(bound.type)
 

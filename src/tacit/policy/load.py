@@ -30,6 +30,7 @@ from tacit.policy.model import (
     LedgerLocation,
     Policy,
     PrivacyBudget,
+    QuestionDialect,
     is_database_url,
 )
 from tacit.policy.section import Section
@@ -122,11 +123,14 @@ def _policy(top: Section, folder: Path, path: Path | None) -> Policy:
         _engine(data),
         _copy(data, folder, source),
         today=_today(data),
+        dialect=QuestionDialect(data.choice("dialect", *QuestionDialect))
+        if "dialect" in data.entries
+        else QuestionDialect.POSTGRES,
     )
 
 
 def _data(at: Section, folder: Path) -> tuple[Path | str | None, int]:
-    at.only("engine", "source", "copy", "prepared", "epoch", "today")
+    at.only("engine", "source", "copy", "prepared", "epoch", "today", "dialect")
     fix = "count from 1, and raise it when the data has changed"
     epoch = at.whole("epoch", 0, INT64[-1], fix) if "epoch" in at.entries else 1
     match _engine(at):

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from tacit.privacy.unit import Neighbors
+from tacit.query.dialects import QuestionDialect as QuestionDialect
 from tacit.query.types import Key as Key
 from tacit.query.types import Type as Type
 
@@ -123,7 +124,7 @@ class Policy:
     `source` is a file or folder for duckdb, a database's URL for postgres, a schema of the catalog for spark.
     `copy` is where duckdb reads it to: a file, or memory (`IN_MEMORY`); where it is None, its size decides. `today` is
     the date, or the time, that CURRENT_DATE and NOW() stand for; a question that names it holds it as a constant, so it
-    is no part of the digest.
+    is no part of the digest. Nor is `dialect`, which says how questions are read.
     """
 
     source: Path | str | None
@@ -138,6 +139,7 @@ class Policy:
     copy: Path | str | None = None
     has_delta: bool = True  # for whoever asks
     today: datetime.date | None = None
+    dialect: QuestionDialect = QuestionDialect.POSTGRES
 
     def table(self, name: str) -> Table | None:
         """The table of that name in any case, or None."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from tacit.policy.check import INT64, MAX_NAME
 from tacit.policy.load import MAX_EPSILON
-from tacit.policy.model import ENGINES, Type
+from tacit.policy.model import ENGINES, QuestionDialect, Type
 from tacit.policy.tables import MAX_FLOAT, MAX_GROUPS, MAX_ROWS_PER_GROUP, MAX_UNIQUE, MAX_VALUES
 from tacit.privacy.unit import Neighbors
 
@@ -47,6 +47,10 @@ def build_json_schema() -> Json:
                         "prepared": _describe_shape(_TEXT, "The name that copy had before."),
                         "epoch": _describe_shape(_WHOLE | {"minimum": 0}, "Raise it when the data has changed."),
                         "today": _describe_shape(_DAY_OR_MOMENT, "The day that CURRENT_DATE stands for."),
+                        "dialect": {
+                            "enum": list(QuestionDialect),
+                            "description": "Whose SQL questions are written in.",
+                        },
                     }
                 ),
                 "ledger": _object(

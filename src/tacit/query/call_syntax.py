@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tacit.errors import SourceLocation
+from tacit.query.dialects import QuestionDialect
 from tacit.query.functions import Function
 from tacit.query.nodes import Aggregate, Call, ColumnReference, Literal, Scalar
 from tacit.query.refusals import MAX_ITEMS, refuse_unsupported
@@ -30,6 +31,7 @@ class CallSyntax:
     within: tuple[Scalar, bool] | None = None
     where: Scalar | None = None
     today: datetime.date | None = None
+    dialect: QuestionDialect = QuestionDialect.POSTGRES
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from tacit.query.date_formats import (
     split_format,
 )
 from tacit.query.dialect_names import PARTS, PLAIN, UNITS
+from tacit.query.dialects import QuestionDialect
 from tacit.query.functions import DATE_UNITS, TIME_UNITS, Function
 from tacit.query.intervals import MULTIPLES, add_interval, add_units, interval_parts, is_interval
 from tacit.query.nodes import Call, Case, ColumnReference, Literal, Scalar
@@ -27,11 +28,12 @@ from tacit.query.timestamps import PERIODS, parse_iso_timestamp
 from tacit.query.types import parse_iso_date
 
 _ALL_UNITS = DATE_UNITS + TIME_UNITS
+_SUNDAY_WEEK = "week(sunday)"
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _READ = {"year": r"([0-9]{4})", **dict.fromkeys(("month2", "day2", "hour", "minute", "second"), r"([0-9]{2})")}
 
 
-def _unit(scalar: Scalar) -> str | None:
+def _unit(scalar: Scalar, dialect: QuestionDialect = QuestionDialect.POSTGRES) -> str | None:
     """The unit that an argument names, by any of its names; week(sunday) for BigQuery's weeks."""
     word = constant_text(scalar) or ""
     if not word and len(bare := bare_word(scalar) or "") > 1:  # a column may have the name of one letter
@@ -39,6 +41,8 @@ def _unit(scalar: Scalar) -> str | None:
     match scalar:
         case Call(Function.WEEK, (ColumnReference() as day,)) if bare_word(day) in _WEEKDAYS:
             return "week" if bare_word(day) == "monday" else f"week({bare_word(day)})"
+    if dialect is QuestionDialect.BIGQUERY and word.lower() == "week":
+        return _SUNDAY_WEEK
     return UNITS.get(word.lower())
 
 
@@ -46,7 +50,7 @@ def _take_unit(written: CallSyntax, usage: str) -> tuple[str, tuple[Scalar, ...]
     """The unit, the other arguments, and whether the unit is the first. A text is one before a bare word is."""
     first, last = written.arguments[0], written.arguments[-1]
     name = written.name.upper()
-    at_first, at_last = _unit(first), _unit(last)
+    at_first, at_last = _unit(first, written.dialect), _unit(last, written.dialect)
     if at_first is not None and at_last is not None:
         texts = constant_text(first) is not None, constant_text(last) is not None
         if texts[0] == texts[1]:
@@ -78,7 +82,11 @@ def _part(written: CallSyntax) -> Scalar:
     """DATE_PART('month', d) and EXTRACT(month FROM d)."""
     check_count(written, 2, 2, "DATE_PART('month', d)")
     named, value = written.arguments
-    unit = _unit(named)
+    unit = _unit(named, written.dialect)
+    if unit == _SUNDAY_WEEK:
+        raise refuse_unsupported(
+            "EXTRACT(WEEK ...) of weeks from Sunday", "write ISOWEEK, of weeks from Monday", written.at
+        )
     part = (constant_text(named) or bare_word(named) or unit or "").lower()
     if isinstance(value, Call) and value.function == Function.AGE:
         return _part_of_age(part, value, written)
@@ -86,7 +94,7 @@ def _part(written: CallSyntax) -> Scalar:
     if name == "date":
         return Call(Function.CAST, (value, Literal("date")), written.at)
     if name == "dayofweek":
-        return Call(Function.MOD, (Call(Function.WEEKDAY, (value,), written.at), Literal(7)), written.at)
+        return _weekday(value, written, from_one=part == "dayofweek" and written.dialect is QuestionDialect.BIGQUERY)
     if name is None:
         what = f"the part {to_printable(part)} of a date" if part else "a part of a date that is not a constant"
         known = [*_ALL_UNITS, "isodow", "dow", "doy", "isoyear", "epoch"]
@@ -146,6 +154,9 @@ def _difference(written: CallSyntax) -> Scalar:
         return Call(Function.SUBTRACT, tuple(ends), written.at)
     if unit == "day":
         return Call(Function.DAYS, (later, earlier), written.at)
+    if unit == _SUNDAY_WEEK:  # a Sunday is the Monday of the day before
+        unit, ends = "week", (add_units(end, "day", Literal(1), written.at) for end in (later, earlier))
+        later, earlier = ends
     if unit not in DATE_UNITS:
         raise refuse_unsupported(f"DATE_DIFF in {unit}", f"count {', '.join(_ALL_UNITS)}", written.at)
     return Call(Function.DATE_DIFF, (Literal(unit), later, earlier), written.at)
@@ -230,15 +241,23 @@ def _time_bucket(written: CallSyntax) -> Call:
 
 
 def _dayofweek(written: CallSyntax) -> Call:
-    """The weekday from Sunday = 0, as DOW is in PostgreSQL."""
     check_count(written, 1, 1, "DAYOFWEEK(d)")
-    return Call(Function.MOD, (Call(Function.WEEKDAY, written.arguments, written.at), Literal(7)), written.at)
+    return _weekday(written.arguments[0], written, from_one=written.dialect is QuestionDialect.BIGQUERY)
 
 
-def _name_of(pattern: str) -> Build:
+def _weekday(value: Scalar, written: CallSyntax, *, from_one: bool) -> Call:
+    """The weekday from Sunday = 0, as DOW is in PostgreSQL, or from 1."""
+    found = Call(Function.MOD, (Call(Function.WEEKDAY, (value,), written.at), Literal(7)), written.at)
+    return Call(Function.ADD, (found, Literal(1)), written.at) if from_one else found
+
+
+def _name_of(pattern: str, short: str) -> Build:
+    """The name of a weekday or a month, which Snowflake cuts to three letters."""
+
     def build(written: CallSyntax) -> Call:
         check_count(written, 1, 1, f"{written.name.upper()}(d)")
-        return Call(Function.TO_CHAR, (Literal(pattern), *written.arguments), written.at)
+        form = short if written.dialect is QuestionDialect.SNOWFLAKE else pattern
+        return Call(Function.TO_CHAR, (Literal(form), *written.arguments), written.at)
 
     return build
 
@@ -399,8 +418,8 @@ BUILDERS: dict[str, Build] = {
     "last_day": _last_day,
     "time_bucket": _time_bucket,
     "dayofweek": _dayofweek,
-    "dayname": _name_of("{Day}"),
-    "monthname": _name_of("{Month}"),
+    "dayname": _name_of("{Day}", "{Dy}"),
+    "monthname": _name_of("{Month}", "{Mon}"),
     "to_char": _format,
     "strftime": _format,
     "format_date": _format,

@@ -17,6 +17,7 @@ from tacit.query.call_syntax import CallSyntax, constant_number
 from tacit.query.cursor import TokenCursor
 from tacit.query.date_calls import build_date, build_timestamp, day_of_clock, time_of_clock
 from tacit.query.dialect_names import CLOCK_DATES, CLOCK_TIMES, UNITS
+from tacit.query.dialects import DIALECT_NOTES, QuestionDialect
 from tacit.query.function_calls import Aggregates, build_call, is_known_function
 from tacit.query.functions import (
     COMPARISONS,
@@ -44,7 +45,7 @@ from tacit.query.nodes import (
     UnionAll,
     Window,
 )
-from tacit.query.number_calls import MOST_DIGITS, build_same
+from tacit.query.number_calls import MOST_DIGITS, build_same, fold_decimals
 from tacit.query.refusals import (
     CAST_SUGGESTIONS,
     FUNCTIONS_WITHOUT_PARENTHESES,
@@ -106,6 +107,8 @@ class ExpressionParser(TokenCursor, ABC):
         self.aggregates = aggregates
         self.level = 0
         self.today: datetime.date | None = None  # what the policy declares as the present day, or time
+        self.dialect = QuestionDialect.POSTGRES
+        self.notes: list[str] = []  # what an answer says of names that dialects have for several things
 
     @abstractmethod
     def query(self) -> Query | UnionAll:
@@ -155,7 +158,10 @@ class ExpressionParser(TokenCursor, ABC):
             return build_same(left, right, at)
         if level in {_SUM, _PRODUCT} and (is_interval(left) or is_interval(right)):
             return self._interval_arithmetic(key, left, right, at)
-        return Call(_INFIX[key][1], (left, right), at)
+        function = _INFIX[key][1]
+        if function is Function.DIVIDE and self.dialect is QuestionDialect.POSTGRES:
+            function = Function.RATIO
+        return fold_decimals(Call(function, (left, right), at))
 
     def _interval_arithmetic(self, key: str, left: Scalar, right: Scalar, at: SourceLocation) -> Scalar:
         """d + INTERVAL '7 days', d - INTERVAL '7 days', INTERVAL '7 days' + d, and n * INTERVAL '1 day'."""
@@ -576,9 +582,14 @@ class ExpressionParser(TokenCursor, ABC):
             where = self.scalar()
             self.expect(")")
         found = build_call(
-            CallSyntax(name, tuple(arguments), self.since(start), star, distinct, within, where, self.today),
+            CallSyntax(
+                name, tuple(arguments), self.since(start), star, distinct, within, where, self.today, self.dialect
+            ),
             self.aggregates,
         )
+        note = DIALECT_NOTES.get(name, {}).get(self.dialect)
+        if note is not None:
+            self.notes.append(note)
         if self.sees("[") and isinstance(found, Aggregate):
             found = self._element(found, name, start)
         if not self.sees("OVER"):

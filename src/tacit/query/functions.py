@@ -79,6 +79,7 @@ class Function(StrEnum):
     # What follows is made of the others where the types are known (`plan/bounds.py`): no engine sees it.
     TRUNC = "trunc"
     DIV = "div"
+    RATIO = "ratio"  # x / y where it is DIV of whole numbers, and DIVIDE of others: the binder knows
     INTERVAL = "interval"  # of units, each with a number
     DATE_ADD = "date_add"  # of a unit, a number and a date or timestamp
     DATE_DIFF = "date_diff"  # in weeks, months, quarters or years, from one date to another

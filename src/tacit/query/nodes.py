@@ -264,6 +264,7 @@ class Query:
     sets: tuple[tuple[int, ...], ...] | None = None
     qualify: Scalar | None = None
     at: SourceLocation | None = _place()
+    notes: tuple[str, ...] = field(default=(), compare=False, repr=False)  # of how the text was read
 
 
 @dataclass(frozen=True)

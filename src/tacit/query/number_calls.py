@@ -5,15 +5,23 @@ Each is written with functions that there are, so it has their bounds and needs 
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from fractions import Fraction
 
 from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.query.call_syntax import MANY, Build, CallSyntax, check_count, constant_number, constant_text
 from tacit.query.date_calls import build_truncation
+from tacit.query.dialects import QuestionDialect
 from tacit.query.functions import Function
 from tacit.query.nodes import Call, Case, Literal, Scalar
 
 MOST_DIGITS = 15
+_EXACT: dict[Function, Callable[[Fraction, Fraction], Fraction]] = {
+    Function.ADD: operator.add,
+    Function.SUBTRACT: operator.sub,
+    Function.MULTIPLY: operator.mul,
+}
 _MOST_BUCKETS = 1_000
 
 
@@ -59,6 +67,18 @@ def _decode(written: CallSyntax) -> Case:
     return Case(branches, otherwise, written.at)
 
 
+def fold_decimals(node: Call) -> Scalar:
+    """A sum, difference or product of constants of which one has decimals, as the decimal that SQL makes of it.
+
+    Doubles would make another of it: 0.06 + 0.01 is 0.07 here, and not the double above it.
+    """
+    values = [constant_number(argument) for argument in node.arguments]
+    if node.function not in _EXACT or None in values or not any(isinstance(value, Fraction) for value in values):
+        return node
+    left, right = (Fraction(value) for value in values if value is not None)
+    return Literal(_EXACT[Function(node.function)](left, right), node.at)
+
+
 def build_same(left: Scalar, right: Scalar, at: SourceLocation | None) -> Scalar:
     """left IS NOT DISTINCT FROM right, which is never NULL: two NULLs are the same, and a NULL is nothing else."""
     constants = [operand for operand in (left, right) if isinstance(operand, Literal)]
@@ -85,9 +105,15 @@ def _div0(written: CallSyntax) -> Case:
 
 
 def _log(written: CallSyntax) -> Call:
-    """LOG(x) is to the base 10, as in PostgreSQL and DuckDB; LOG(b, x) to the base b."""
+    """LOG(x) is to the base 10, and LOG(b, x) to the base b; in BigQuery natural, and LOG(x, b)."""
+    if written.dialect is QuestionDialect.SNOWFLAKE:
+        check_count(written, 2, 2, "LOG(10, x), or LN(x)")
     check_count(written, 1, 2, "LOG(x), which is to the base 10, or LOG(2, x)")
     *bases, value = written.arguments
+    if written.dialect is QuestionDialect.BIGQUERY and not bases:
+        return Call(Function.LN, (value,), written.at)
+    if written.dialect is QuestionDialect.BIGQUERY:
+        value, *bases = written.arguments
     if not bases or constant_number(bases[0]) == 10:
         return Call(Function.LOG10, (value,), written.at)
     return _to_base(bases[0], value, written)

@@ -21,6 +21,7 @@ from typing import NamedTuple, NoReturn
 
 from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.query.cursor import check_text
+from tacit.query.dialects import QuestionDialect
 from tacit.query.from_parser import FromParser
 from tacit.query.function_calls import Aggregates
 from tacit.query.functions import Function
@@ -66,14 +67,21 @@ _CLAUSES = frozenset({"FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFF
 _ORDER = "the order is SELECT, FROM, JOIN, WHERE, GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET"
 
 
-def parse(text: str, aggregates: Aggregates, today: datetime.date | None = None) -> Query:
+def parse(
+    text: str,
+    aggregates: Aggregates,
+    today: datetime.date | None = None,
+    dialect: QuestionDialect = QuestionDialect.POSTGRES,
+) -> Query:
     """The question that `text` asks of the `aggregates` that there are, or Refused with the place and the fix.
 
-    `today` is the date, or the time, that CURRENT_DATE and NOW() stand for; without one they are refused.
+    `today` is the date, or the time, that CURRENT_DATE and NOW() stand for; without one they are refused. `dialect`
+    says what a name means that dialects have for several things.
     """
     parser = _QueryParser(check_text(text), aggregates)
-    parser.today = today
-    return parser.question()
+    parser.today, parser.dialect = today, dialect
+    found = parser.question()
+    return replace(found, notes=tuple(dict.fromkeys(parser.notes)))
 
 
 class _QueryParser(FromParser):

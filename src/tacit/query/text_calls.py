@@ -12,6 +12,7 @@ from itertools import product
 
 from tacit.errors import SourceLocation
 from tacit.query.call_syntax import MANY, Build, CallSyntax, check_count, constant_number, constant_text
+from tacit.query.dialects import QuestionDialect
 from tacit.query.functions import MOST_POSITION, Function
 from tacit.query.nodes import Call, Case, Literal, Scalar
 from tacit.query.refusals import MATCH_FIX, refuse_unsupported, to_printable
@@ -257,9 +258,13 @@ def _list_characters(listed: str) -> list[str]:
 
 
 def _matches(written: CallSyntax) -> Scalar:
-    """REGEXP_MATCHES(x, 'pattern'), of any part of the text, as ~ is."""
+    """REGEXP_MATCHES(x, 'pattern'), of any part of the text, as ~ is; Snowflake's REGEXP_LIKE is of the whole."""
     check_count(written, 2, 2, f"{written.name.upper()}(x, '^flu')")
-    return build_match(written.arguments[0], written.arguments[1], written.at)
+    value, pattern = written.arguments
+    text = constant_text(pattern)
+    if written.dialect is QuestionDialect.SNOWFLAKE and written.name == "regexp_like" and text is not None:
+        pattern = Literal(f"^({text})$", pattern.at if isinstance(pattern, Literal) else written.at)
+    return build_match(value, pattern, written.at)
 
 
 # Texts.

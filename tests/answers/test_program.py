@@ -147,6 +147,20 @@ SELECT DISTINCT CASE WHEN COUNT(*) > 90 THEN 'many' ELSE 'few' END AS size FROM 
 SELECT size, COUNT(*) AS wards FROM (SELECT ward, CASE WHEN COUNT(*) > 90 THEN 'many' ELSE 'few' END AS size
 FROM visits GROUP BY ward) GROUP BY size
 
+SELECT ARG_MAX(ward, n) AS busiest, MIN_BY(ward, n) AS quietest FROM ({grouped}) WHERE year = 2024
+
+WITH a AS (SELECT * FROM ({grouped}) WHERE year = 2023), b AS (SELECT * FROM ({grouped}) WHERE year = 2024 AND
+ward <> 'A') SELECT ward, a.n, b.n AS later FROM a FULL JOIN b USING (ward)
+
+WITH a AS (SELECT * FROM ({grouped}) WHERE year = 2023 AND ward <> 'B'), b AS (SELECT ward, COUNT(*) AS whole FROM
+visits GROUP BY ward) SELECT b.ward, n, whole FROM a RIGHT JOIN b ON a.ward = b.ward
+
+WITH a AS (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward), b AS (SELECT ward, SUM(cost) AS c FROM visits GROUP
+BY ward) SELECT a.ward, n, c FROM a, b WHERE a.ward = b.ward
+
+WITH a AS (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward), b AS (SELECT ward, SUM(cost) AS c FROM visits GROUP
+BY ward) SELECT ward, n, c FROM a NATURAL JOIN b
+
 SELECT NTILE(2) OVER (ORDER BY COUNT(*), ward) AS half, ward FROM visits GROUP BY ward
 
 SELECT STDDEV(n) AS s, MEDIAN(n) AS m, SUM(n) FILTER (WHERE year = 2023) AS y FROM ({grouped}) WHERE n > 0

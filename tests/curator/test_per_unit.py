@@ -125,6 +125,7 @@ SELECT channel, COUNT(*), AVG(total) FROM (SELECT channel, total FROM orders QUA
 SELECT COUNT(*), SUM(total) FROM (SELECT *, {NUMBERED} AS rn FROM orders QUALIFY rn <= 3)
 SELECT COUNT(*), SUM(total) FROM (SELECT t.*, {NUMBERED} AS rn FROM orders AS t WHERE channel = 'web') AS u WHERE 3 > u.rn
 SELECT AVG(rn) FROM (SELECT {NUMBERED} AS rn FROM orders)
+SELECT COUNT(*), SUM(total * n) FROM (SELECT customer, total, COUNT(*) AS n FROM orders GROUP BY customer, total)
 SELECT AVG(total), COUNT(*) FROM (SELECT DISTINCT ON (customer) customer, total, day AS d FROM orders ORDER BY customer, d DESC, id)
 SELECT channel, AVG(total) FROM (SELECT DISTINCT ON (customer, channel) channel, total FROM orders WHERE items > 1 ORDER BY total DESC, id) GROUP BY channel
 SELECT country, COUNT(*) FROM (SELECT customer, {NUMBERED} AS rn FROM orders) AS o JOIN customers USING (customer) WHERE o.rn = 1 GROUP BY country

@@ -22,6 +22,15 @@ def read(text: str, today: datetime.date | None = TODAY) -> Scalar:
 
 
 PAIRS = """
+CAST(TO_CHAR(d, 'YYYY') AS INT)  <->  YEAR(d)
+SAFE_CAST(FORMAT_DATE('%Y%m', d) AS INT64)  <->  YEAR(d) * 100 + MONTH(d)
+TRY_TO_NUMBER(TO_VARCHAR(d, 'YYYYMMDD'))  <->  YEAR(d) * 10000 + (MONTH(d) * 100 + DAY(d))
+TIME_SLICE(t, 1, 'WEEK')  <->  DATE_TRUNC('week', t)
+x = r'a.b'  <->  x = 'a.b'
+d + (-6 || ' day')::interval  <->  d + INTERVAL '-6 days'
+RATIO_TO_REPORT(SUM(x)) OVER ()  <->  SAFE_DIVIDE(SUM(x), SUM(SUM(x)) OVER ())
+RANGE_BUCKET(x, [5, 15])  <->  CASE WHEN x IS NULL THEN NULL WHEN x < 5 THEN 0 WHEN x < 15 THEN 1 ELSE 2 END
+t >= '2025-03-31T06:00:00Z'  <->  t >= '2025-03-31T06:00:00Z'
 COUNT_IF(x > 3)  <->  COUNT(*) FILTER (WHERE x > 3)
 COUNTIF(x > 3)  <->  COUNT_IF(x > 3)
 COUNT_IF(x > 3) FILTER (WHERE y)  <->  COUNT(*) FILTER (WHERE x > 3 AND y)

@@ -13,6 +13,7 @@ from tacit.aggregates.condition import CONDITION
 from tacit.aggregates.correlation import CORRELATION
 from tacit.aggregates.count import COUNT
 from tacit.aggregates.covariance import COVARIANCE
+from tacit.aggregates.extreme_by import EXTREME_BY
 from tacit.aggregates.geometric_mean import GEOMETRIC_MEAN
 from tacit.aggregates.mean import AVG
 from tacit.aggregates.quantile import QUANTILE, QUANTILE_LIST
@@ -40,6 +41,7 @@ AGGREGATES = (
     GEOMETRIC_MEAN,
     SHAPE,
     CONDITION,
+    EXTREME_BY,
 )
 SYNTAX = {name: syntax for aggregate in AGGREGATES for name, syntax in aggregate.syntax.items()}
 _BY_FUNCTION = {function: aggregate for aggregate in AGGREGATES for function in aggregate.functions}

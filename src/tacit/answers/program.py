@@ -40,6 +40,8 @@ _AGGREGATES = {
     "covar_samp": "covar_samp",
     "covar_pop": "covar_pop",
     "corr": "corr",
+    "arg_max": "arg_max",
+    "arg_min": "arg_min",
     **{name: name for name in ["skewness", "kurtosis", "kurtosis_pop"]},
     **{
         f"regr_{name}": f"regr_{name}"

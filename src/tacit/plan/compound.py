@@ -589,7 +589,7 @@ class _Outer:
                     yield column.name, ColumnReference(column.name, column.table or None)
 
     def _bind(self, scalar: Scalar, leaf: Callable[[Scalar], TypedScalar | None]) -> TypedScalar:
-        return bind(scalar, leaf, rows=False)
+        return bind(rebuild(scalar, _divide_exactly), leaf, rows=False)
 
     def _condition(self, scalar: Scalar, clause: str, leaf: Callable[[Scalar], TypedScalar | None]) -> Scalar:
         return condition(self._bind(scalar, leaf), clause, find_location(scalar))
@@ -673,7 +673,7 @@ class _Outer:
         bound = replace(node, argument=None if argument is None else argument.scalar, others=others)
         if node.function == "count" or argument is None:
             return bound, Type.INT
-        if node.function in {"min", "max", "mode"}:
+        if node.function in {"min", "max", "mode", "arg_max", "arg_min"}:
             return bound, argument.type or Type.INT
         if argument.type not in NUMERIC_TYPES | {None}:
             what = f"{quote_aggregate(node)} takes numbers"
@@ -725,6 +725,17 @@ class _Outer:
             node = Combine(node, table.node, (), "left")
         self.subqueries = {}
         return node
+
+
+def _divide_exactly(node: Scalar) -> Scalar | None:
+    """A quotient with a sum of released values: PostgreSQL sums counts as exact numbers, which / does not cut."""
+    if not isinstance(node, Call) or node.function != Function.RATIO:
+        return None
+    found = [part.aggregate if isinstance(part, Window) else part for side in node.arguments for part in walk(side)]
+    if not any(isinstance(part, Aggregate) and part.function == "sum" for part in found):
+        return None
+    sides = tuple(rebuild(side, _divide_exactly) for side in node.arguments)
+    return Call(Function.DIVIDE, sides, node.at)
 
 
 def _window_type(node: Window, arguments: list[TypedScalar]) -> Type:

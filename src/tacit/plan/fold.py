@@ -12,6 +12,7 @@ units, so it may be grouped by anything; no two rows of the result share all key
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -33,6 +34,7 @@ from tacit.query.nodes import (
     Literal,
     PerUnitAggregation,
     Projection,
+    Quantize,
     Query,
     Scalar,
     ToFloat,
@@ -41,6 +43,7 @@ from tacit.query.nodes import (
 )
 from tacit.query.types import ORDERED_TYPES, Type
 
+_MOST_POINTS = 2**53  # of the grid of a float that is grouped by
 INNER = frozenset({"count", "sum", "avg", "min", "max"})
 
 
@@ -110,6 +113,18 @@ def _link_as_stored(found: Field) -> RowReference | None:
     return found.link
 
 
+def _grid_of(bound: TypedScalar, key: Scalar) -> Quantize:
+    """A float as a key: the number of the point of its grid. Without a grid engines may tell floats apart otherwise."""
+    if not bound.step or not bound.is_bounded or bound.lower is None or bound.upper is None:
+        fix = "group by FLOOR(x), or by an int, text or date column"
+        raise Refused(ErrorCode.TYPE, "cannot group by a float", at=find_location(key), fix=fix)
+    lower, upper = math.floor(bound.lower / bound.step), math.ceil(bound.upper / bound.step)
+    if max(-lower, upper) > _MOST_POINTS:
+        what, fix = "cannot group by a float with so many values", "group by FLOOR(x), or declare a larger step"
+        raise Refused(ErrorCode.TYPE, what, at=find_location(key), fix=fix)
+    return Quantize(bound.scalar, bound.step, lower, upper)
+
+
 @dataclass
 class _Fold:
     query: Query
@@ -127,11 +142,14 @@ class _Fold:
             plain = self.relation.field_of(key, links=True) if isinstance(key, ColumnReference) else None
             opaque = plain is not None and (plain.is_unit or plain.is_unlisted_link)
             bound = plain.bound if plain is not None and opaque else self.relation.bind(key)
-            if bound.type is Type.FLOAT:
-                fix = "group by FLOOR(x), or by an int, text or date column"
-                raise Refused(ErrorCode.TYPE, "cannot group by a float", at=getattr(key, "at", None), fix=fix)
-            self.keys.append((name, bound.scalar))
             resolved = self.relation.resolve(key)
+            if bound.type is Type.FLOAT:
+                grid = _grid_of(bound, key)
+                self.keys.append((name, grid))
+                value = Call(Function.MULTIPLY, (ToFloat(ColumnReference(name)), Literal(grid.step)))
+                self.key_bounds[resolved] = replace(bound, scalar=value, capped=None)
+                continue
+            self.keys.append((name, bound.scalar))
             self.key_bounds[resolved] = replace(bound, scalar=ColumnReference(name), capped=None)
             if plain is not None:
                 self.key_fields[resolved] = plain

@@ -68,12 +68,18 @@ def constant_text(scalar: Scalar) -> str | None:
         case Literal(str() as value):
             return value
         case Call(Function.CONCAT, arguments):
-            parts = [constant_text(argument) for argument in arguments]
+            parts = [_as_part(argument) for argument in arguments]
             return None if None in parts else "".join(part for part in parts if part is not None)
         case Call(Function.LOWER | Function.UPPER as letters, (argument,)):
             text = constant_text(argument)
             return None if text is None or not text.isascii() else getattr(text, letters)()
     return None
+
+
+def _as_part(scalar: Scalar) -> str | None:
+    """What || makes of a constant: integers are their digits."""
+    number = constant_number(scalar)
+    return str(number) if isinstance(number, int) else constant_text(scalar)
 
 
 def constant_number(scalar: Scalar) -> int | Fraction | None:

@@ -60,6 +60,8 @@ def tokenize(text: str, places: LineIndex) -> tuple[list[Token], dict[int, int]]
     try:
         for token in scan(text, QUESTION):
             _check_token(token, places)
+            if tokens and _is_raw(tokens[-1], token):
+                tokens.pop()
             _check_neighbors(tokens[-1] if tokens else None, token, places)
             if len(tokens) == MAX_TOKENS:
                 at = places(token.start, token.end)
@@ -103,6 +105,11 @@ def _check_token(token: Token, places: LineIndex) -> None:
     shown = sign if sign.isprintable() else f"U+{ord(sign):04X}"
     fix = "write a plain space" if sign.isspace() else "remove it; quotes are written ' and \""
     raise Refused(ErrorCode.SYNTAX, f"the character {shown} is not allowed outside of quotes", at=at, fix=fix)
+
+
+def _is_raw(before: Token, token: Token) -> bool:
+    """Whether a text is written r'...', as BigQuery has it: backslashes mean nothing in it, as in all texts here."""
+    return token.kind == "text" and before.end == token.start and before.key == "R"
 
 
 def _check_neighbors(before: Token | None, token: Token, places: LineIndex) -> None:

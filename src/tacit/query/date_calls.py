@@ -28,8 +28,22 @@ from tacit.query.timestamps import PERIODS, parse_iso_timestamp
 from tacit.query.types import parse_iso_date
 
 _ALL_UNITS = DATE_UNITS + TIME_UNITS
+_START = Literal("START")
 _SUNDAY_WEEK = "week(sunday)"
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+# Fields of formats that are digits, the parts that they show, and how many digits there are.
+_DIGITS: dict[str, tuple[Function, int]] = {
+    "year": (Function.YEAR, 4),
+    "quarter": (Function.QUARTER, 1),
+    **dict.fromkeys(("month1", "month2"), (Function.MONTH, 2)),
+    **dict.fromkeys(("day1", "day2"), (Function.DAY, 2)),
+    "isodow": (Function.WEEKDAY, 1),
+    "week": (Function.WEEK, 2),
+    "doy": (Function.DAY_OF_YEAR, 3),
+    "hour": (Function.HOUR, 2),
+    "minute": (Function.MINUTE, 2),
+    "second": (Function.SECOND, 2),
+}
 _READ = {"year": r"([0-9]{4})", **dict.fromkeys(("month2", "day2", "hour", "minute", "second"), r"([0-9]{2})")}
 
 
@@ -240,6 +254,28 @@ def _time_bucket(written: CallSyntax) -> Call:
     return Call(Function.DATE_TRUNC, (Literal(unit), value), written.at)
 
 
+def _to_number(written: CallSyntax) -> Scalar:
+    """TO_NUMBER(TO_CHAR(d, 'YYYY')), of digits of a date."""
+    check_count(written, 1, 1, f"{written.name.upper()}(TO_CHAR(d, 'YYYY'))")
+    (value,) = written.arguments
+    found = read_digits(value) if isinstance(value, Call) and value.function == Function.TO_CHAR else None
+    if found is None:
+        fix = "ask the owner to declare the column as a number"
+        raise refuse_unsupported(f"{written.name.upper()} of anything but digits of a date", fix, written.at)
+    return found
+
+
+def _time_slice(written: CallSyntax) -> Call:
+    """TIME_SLICE(t, 1, 'WEEK'), of one unit, is DATE_TRUNC."""
+    usage = "TIME_SLICE(t, 1, 'WEEK')"
+    check_count(written, 3, 4, usage)
+    value, number, unit = written.arguments[:3]
+    if constant_number(number) != 1 or _unit(unit) not in _ALL_UNITS or written.arguments[3:] not in ((), (_START,)):
+        fix = f"write {usage}, of one of these: {', '.join(_ALL_UNITS)}"
+        raise refuse_unsupported("TIME_SLICE of anything but one unit", fix, written.at)
+    return Call(Function.DATE_TRUNC, (Literal(_unit(unit)), value), written.at)
+
+
 def _dayofweek(written: CallSyntax) -> Call:
     check_count(written, 1, 1, "DAYOFWEEK(d)")
     return _weekday(written.arguments[0], written, from_one=written.dialect is QuestionDialect.BIGQUERY)
@@ -284,6 +320,23 @@ def _format(written: CallSyntax) -> Call:
     if pattern is None or not any(field for field, _ in split_format(pattern)):
         raise refuse_unsupported(f"the format '{to_printable(found)}'", f"write {usage}", written.at)
     return Call(Function.TO_CHAR, (Literal(pattern), value), written.at)
+
+
+def read_digits(formatted: Call) -> Scalar | None:
+    """The number that TO_CHAR(d, 'YYYYMM') says, made of its parts; None where the format is more than digits."""
+    pattern, value = formatted.arguments
+    parts = split_format(str(pattern.value)) if isinstance(pattern, Literal) else []
+    if not parts or any(field not in _DIGITS for field, _ in parts):
+        return None
+    total: Scalar | None = None
+    size = 1
+    for field, _ in reversed(parts):
+        function, digits = _DIGITS[str(field)]
+        part: Scalar = Call(function, (value,), formatted.at)
+        part = part if size == 1 else Call(Function.MULTIPLY, (part, Literal(size)), formatted.at)
+        total = part if total is None else Call(Function.ADD, (part, total), formatted.at)
+        size *= 10**digits
+    return total
 
 
 def build_date(scalar: Scalar, at: SourceLocation) -> Literal:
@@ -417,6 +470,8 @@ BUILDERS: dict[str, Build] = {
     "add_months": _add_months,
     "last_day": _last_day,
     "time_bucket": _time_bucket,
+    "time_slice": _time_slice,
+    "to_number": _to_number,
     "dayofweek": _dayofweek,
     "dayname": _name_of("{Day}", "{Dy}"),
     "monthname": _name_of("{Month}", "{Mon}"),

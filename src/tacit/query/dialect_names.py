@@ -113,6 +113,7 @@ ALIASES: dict[str, str] = {
     "datetime_sub": "date_sub",  # BigQuery
     "timestamp_sub": "date_sub",  # BigQuery
     "to_varchar": "to_char",  # Snowflake
+    "try_to_number": "to_number",  # Snowflake
     "format_timestamp": "format_date",  # BigQuery
     "format_datetime": "format_date",  # BigQuery
     "try_to_date": "to_date",  # Snowflake

@@ -13,9 +13,9 @@ from fractions import Fraction
 from typing import NoReturn
 
 from tacit.errors import ErrorCode, Refused, SourceLocation
-from tacit.query.call_syntax import CallSyntax, constant_number
+from tacit.query.call_syntax import CallSyntax, constant_number, constant_text
 from tacit.query.cursor import TokenCursor
-from tacit.query.date_calls import build_date, build_timestamp, day_of_clock, time_of_clock
+from tacit.query.date_calls import build_date, build_timestamp, day_of_clock, read_digits, time_of_clock
 from tacit.query.dialect_names import CLOCK_DATES, CLOCK_TIMES, UNITS
 from tacit.query.dialects import DIALECT_NOTES, QuestionDialect
 from tacit.query.function_calls import Aggregates, build_call, is_known_function
@@ -27,6 +27,7 @@ from tacit.query.functions import (
     LIST,
     TIME_PARTS,
     WINDOW_FUNCTIONS,
+    WRITTEN_WINDOWS,
     Function,
 )
 from tacit.query.intervals import INTERVAL_FIX, add_interval, build_interval, is_interval, scale_interval
@@ -45,7 +46,7 @@ from tacit.query.nodes import (
     UnionAll,
     Window,
 )
-from tacit.query.number_calls import MOST_DIGITS, build_same, fold_decimals
+from tacit.query.number_calls import MOST_DIGITS, TAKE_LISTS, build_same, fold_decimals
 from tacit.query.refusals import (
     CAST_SUGGESTIONS,
     FUNCTIONS_WITHOUT_PARENTHESES,
@@ -550,6 +551,8 @@ class ExpressionParser(TokenCursor, ABC):
         closing = self.closing[self.index + 1]
         if name in WINDOW_FUNCTIONS and self.tokens[closing + 1].key in {"OVER", "IGNORE", "RESPECT"}:
             return self._window_function(name, start, closing)
+        if name in WRITTEN_WINDOWS and self.tokens[closing + 1].key == "OVER":
+            return self._written_window(name, start)
         if name in {"grouping", "grouping_id"}:
             return self._grouping(start)
         if name == "exists" and self.after(2) in _SUBQUERIES - {"VALUES"}:
@@ -638,11 +641,12 @@ class ExpressionParser(TokenCursor, ABC):
         return False, distinct, arguments
 
     def _argument(self, name: str, least: int = _OR) -> Scalar:
-        """An argument; of an aggregate that takes a list also [0.25, 0.75] and ARRAY[0.25, 0.75]."""
+        """An argument; of what takes a list also [0.25, 0.75] and ARRAY[0.25, 0.75]."""
         syntax, start = self.aggregates.get(name), self.index
-        if syntax is not None and syntax.takes_list and self.sees("ARRAY") and self.after() == "[":
+        takes_list = name in TAKE_LISTS if syntax is None else syntax.takes_list
+        if takes_list and self.sees("ARRAY") and self.after() == "[":
             self.index += 1
-        if syntax is None or not syntax.takes_list or not self.accept("["):
+        if not takes_list or not self.accept("["):
             return self.scalar(least)
         items = [self.scalar()]
         while self.accept(","):
@@ -710,6 +714,17 @@ class ExpressionParser(TokenCursor, ABC):
         if self.sees("IGNORE"):
             self.refuse_unexpected("OVER")
         return self._over(name, tuple(arguments), None, start)
+
+    def _written_window(self, name: str, start: int) -> Scalar:
+        """RATIO_TO_REPORT(x) is x / SUM(x), and CONDITIONAL_TRUE_EVENT(c) how often c was true, over the window."""
+        self.index += 2
+        value = self.scalar()
+        self.expect(")")
+        if name == "ratio_to_report":
+            total = self._over("", (), Aggregate("sum", value, at=self.since(start)), start)
+            return Call(Function.DIVIDE, (value, total), self.since(start))
+        event = Case(((value, Literal(1)),), Literal(0), self.since(start))
+        return self._over("", (), Aggregate("sum", event, at=self.since(start)), start)
 
     def _over(self, name: str, arguments: tuple[Scalar, ...], aggregate: Aggregate | None, start: int) -> Window:
         """The rest of a window function: OVER (...), or OVER and the name of a window."""
@@ -807,6 +822,8 @@ class ExpressionParser(TokenCursor, ABC):
         """
         at, wanted = self.since(start), TYPES_BY_NAME.get(kind)
         match operand:
+            case _ if kind == "interval" and (said := constant_text(operand)) is not None:
+                return build_interval(said, None, at)
             case _ if wanted is None:
                 fix = CAST_SUGGESTIONS.get(kind, "leave it out: the types of columns are declared in the policy")
                 raise refuse_unsupported(f"CAST to {to_printable(kind).upper()}", fix, at)
@@ -826,6 +843,8 @@ class ExpressionParser(TokenCursor, ABC):
                 return build_timestamp(operand, at)
             case Call(function=function) if wanted is Type.INT and function in _IS_WHOLE:
                 return operand
+            case Call(Function.TO_CHAR) if wanted is Type.INT and (digits_of := read_digits(operand)) is not None:
+                return digits_of
             case Call(function=function) if wanted is Type.INT and function in _IS_CONDITION:
                 opposite = Call(Function.NOT, (operand,), at)
                 return Case(((operand, Literal(1)), (opposite, Literal(0))), Literal(None), at)

@@ -132,5 +132,6 @@ WINDOW_FUNCTIONS = {
     "last_value": (1, 1),
     "nth_value": (2, 2),
 }
+WRITTEN_WINDOWS = frozenset({"ratio_to_report", "conditional_true_event"})  # of Snowflake, with SUM over the window
 LIST = "list"  # of constants, as an argument of an aggregate that takes one
 GROUPING = "grouping"  # of keys, replaced by a constant in each grouping set

@@ -13,7 +13,7 @@ from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.query.call_syntax import MANY, Build, CallSyntax, check_count, constant_number, constant_text
 from tacit.query.date_calls import build_truncation
 from tacit.query.dialects import QuestionDialect
-from tacit.query.functions import Function
+from tacit.query.functions import LIST, Function
 from tacit.query.nodes import Call, Case, Literal, Scalar
 
 MOST_DIGITS = 15
@@ -199,7 +199,27 @@ def _width_bucket(written: CallSyntax) -> Case:
     )
 
 
+def _range_bucket(written: CallSyntax) -> Case:
+    """RANGE_BUCKET(x, [5, 15, 30]): how many of the ends are not above x; NULL where x is."""
+    usage = "RANGE_BUCKET(x, [5, 15, 30])"
+    check_count(written, 2, 2, usage)
+    value, ends = written.arguments
+    numbers = (
+        [constant_number(end) for end in ends.arguments] if isinstance(ends, Call) and ends.function == LIST else []
+    )
+    known = [number for number in numbers if number is not None]
+    if not known or len(known) < len(numbers) or known != sorted(known):
+        what = "RANGE_BUCKET takes a list of constants, in increasing order"
+        raise Refused(ErrorCode.TYPE, what, at=written.at, fix=usage)
+    below = ((Call(Function.LESS, (value, Literal(end)), written.at), Literal(n)) for n, end in enumerate(known))
+    missing = (Call(Function.IS_NULL, (value,), written.at), Literal(None))
+    return Case((missing, *below), Literal(len(known)), written.at)
+
+
+TAKE_LISTS = frozenset({"range_bucket"})
+"""Functions of which an argument is a list of constants."""
 BUILDERS: dict[str, Build] = {
+    "range_bucket": _range_bucket,
     "if": build_if,
     "nullif": _nullif,
     "nullifzero": _nullifzero,

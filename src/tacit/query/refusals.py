@@ -89,9 +89,7 @@ _HOUR = "use YEAR, QUARTER, MONTH, WEEK, DAY or ISODOW; of a timestamp also HOUR
 _CHANCE = "the answer depends on the data alone; leave it out"
 
 _INSTEAD = {
-    _ORDER: (
-        "any_value arbitrary first last arg_min arg_max argmin argmax min_by max_by first_value last_value nth_value"
-    ),
+    _ORDER: ("any_value arbitrary first last first_value last_value nth_value"),
     _SHOWS: "string_agg group_concat listagg list array_agg histogram map_agg json_group_array json_group_object",
     _WINDOW: "row_number rank dense_rank percent_rank cume_dist ntile lag lead fill",
     MATCH_FIX: "regexp_full_match regexp_extract regexp_replace regexp regexp_instr regexp_count regexp_substr",

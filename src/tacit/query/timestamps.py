@@ -33,7 +33,7 @@ PERIODS = {"second": SECOND, "minute": MINUTE, "hour": HOUR, "day": DAY, "week":
 _START = datetime.datetime(1, 1, 1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _ISO = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,6}))?)?)?", re.ASCII
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,6}))?)?Z?)?", re.ASCII
 )
 
 
@@ -56,6 +56,8 @@ def to_day(microseconds: int) -> datetime.date:
 
 def parse_iso_timestamp(text: str) -> datetime.datetime | None:
     """The time that YYYY-MM-DD, or YYYY-MM-DD HH:MM[:SS[.ffffff]], says, with a T or a blank between; or None.
+
+    A Z after it is read over, as PostgreSQL does for a timestamp without a zone.
 
     >>> parse_iso_timestamp("2025-03-01T10:00"), parse_iso_timestamp("2025-03-01 10:00+02")
     (datetime.datetime(2025, 3, 1, 10, 0), None)

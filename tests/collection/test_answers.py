@@ -18,7 +18,7 @@ from tacit.query.dialects import QuestionDialect
 
 ANSWERED = 380
 """How many of those labeled answerable are answered at least. It only rises."""
-SAME = 69
+SAME = 100
 """How many pairs of equal meaning are one charge at least. It only rises."""
 
 

@@ -55,7 +55,7 @@ def notes(sql: str, plan: MakePlan) -> list[str]:
         ("SELECT COUNT(*) FROM (SELECT * FROM visits WHERE ward = 'a')", "No declared ward is 'a'; did you mean 'A'?"),
         (
             "SELECT COUNT(*) FROM (SELECT ward AS w FROM visits) WHERE w = 'a'",
-            "No declared w is 'a'; did you mean 'A'?",
+            "No declared ward is 'a'; did you mean 'A'?",
         ),
         (
             "SELECT COUNT(*) FROM visits JOIN wards USING (ward) WHERE floor > 9",

@@ -112,6 +112,22 @@ OF_PATIENTS += [
     "SELECT ward, COUNT(DISTINCT CASE WHEN age > 0 THEN patient END) FROM visits GROUP BY ward",
 ]
 
+# Forms that are rewritten: plan/rewrite.py.
+OF_PATIENTS += [
+    "SELECT COUNT(*) FILTER (WHERE age > 0), SUM(age) FILTER (WHERE age > 0) FROM visits",
+    "SELECT COUNT(DISTINCT patient) FILTER (WHERE age > 0) FROM visits WHERE ward < 2",
+    "SELECT w, COUNT(*), SUM(a) FROM (SELECT ward AS w, age + 1 AS a FROM visits WHERE age > 0) AS t WHERE a > 1 "
+    "GROUP BY w",
+    "SELECT COUNT(*) FROM (SELECT patient FROM visits GROUP BY patient) AS t",
+    "SELECT COUNT(*) FROM (SELECT DISTINCT ward FROM visits WHERE ward IS NOT NULL) AS t",
+    "SELECT visits.ward, COUNT(*), SUM(level) FROM visits LEFT JOIN labs ON labs.patient = visits.patient "
+    "WHERE labs.level > 0 GROUP BY visits.ward",
+    "SELECT COUNT(*), SUM(age), SUM(level) FROM visits JOIN labs USING (patient) WHERE level > 0",
+    "SELECT COUNT(*), SUM(floor) FROM wards w JOIN visits v ON v.ward = w.ward AND v.age > 0",
+    "SELECT COUNT(*) FROM visits JOIN wards USING (ward) JOIN labs USING (patient) WHERE floor > 0 AND level > 0",
+    "SELECT SUM(CASE WHEN age IS NULL THEN 3 ELSE age END), COUNT(*) FROM visits WHERE (age > 0) IS NOT TRUE",
+]
+
 # Joins along the foreign key of items, conditions of LEFT JOIN, commas, IN and EXISTS.
 MATCHED = [
     "SELECT COUNT(*), SUM(age), SUM(price), COUNT(DISTINCT patient) FROM visits JOIN items "
@@ -295,8 +311,15 @@ def test_rows_of_other_people_are_refused_and_would_be_seen(sql: str, monkeypatc
     visit, lab = {"ward": 0, "age": 5}, {"ward": 0, "level": 4}
     others = {n: {"visits": [visit] * 2, "labs": [], "items": []} for n in range(20)}
     one, other = database(others), database(others | {77: {"visits": [], "labs": [lab], "items": []}})
-    with pytest.raises(AssertionError):
+    turned = {n: {"visits": [], "labs": [lab] * 2, "items": []} for n in range(20)}
+    third, fourth = database(turned), database(turned | {77: {"visits": [visit], "labs": [], "items": []}})
+
+    def check_both() -> None:  # whichever table's unit the joined rows have
         check_plan(wrong, "add-remove", one, other)
+        check_plan(wrong, "add-remove", third, fourth)
+
+    with pytest.raises(AssertionError):
+        check_both()
 
 
 # The traps by hand.

@@ -17,6 +17,7 @@ from tacit.plan.compound import compound, is_compound
 from tacit.plan.flatten import flatten_query
 from tacit.plan.plan import Plan, plan_for, read_epsilon
 from tacit.plan.probe import ProbedColumn, probed_columns
+from tacit.plan.rewrite import count_values
 from tacit.policy.model import ROW_UNIT, Policy
 from tacit.privacy.loss import Compose, Loss
 from tacit.query.nodes import Literal, Query
@@ -84,7 +85,7 @@ def require_one(plan: AnyPlan) -> Plan:
 
 def plan_question(query: Query, policy: Policy, epsilon: Any, *, rounded: bool = True) -> AnyPlan:
     """The plan of a question at an epsilon, or Refused."""
-    query = flatten_query(query)
+    query = count_values(flatten_query(query), policy)
     nothing = probed_columns(query, policy)
     if nothing is not None:
         return _plan_nothing(nothing, policy)

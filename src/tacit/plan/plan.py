@@ -42,6 +42,7 @@ from tacit.plan.flatten import flatten_query
 from tacit.plan.noise import Part, Pick, Setting, Shown, Spending, spend
 from tacit.plan.notes import about_constants, about_reading, about_rows
 from tacit.plan.relation import Relation
+from tacit.plan.rewrite import rewrite_query
 from tacit.plan.scope import Scope
 from tacit.plan.split import MAX_GROUPS, Halves, split
 from tacit.policy.model import Policy
@@ -226,6 +227,16 @@ class BoundQuestion:
 def bind_question(query: Query, policy: Policy, *, canonical: bool = True) -> BoundQuestion:
     """A question bound to its rows, or Refused."""
     query = flatten_query(query)
+    rewritten = rewrite_query(query, policy) if canonical else query
+    if rewritten != query:
+        try:
+            return _bind(rewritten, policy, canonical=True)
+        except Refused:  # what is wrong is said of the text as it is
+            pass
+    return _bind(query, policy, canonical=canonical)
+
+
+def _bind(query: Query, policy: Policy, *, canonical: bool) -> BoundQuestion:
     scope = Scope(policy)
     query, relation = scope.open(query)
     if relation.people is None:

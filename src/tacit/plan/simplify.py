@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -22,7 +23,7 @@ from tacit.engines.evaluate import evaluate, truncate_date
 from tacit.query.bound import LEAST_INT, MOST_INT
 from tacit.query.canonical import NODES
 from tacit.query.functions import Function
-from tacit.query.nodes import Call, Case, Clamp, Literal, Scalar, walk
+from tacit.query.nodes import Call, Case, Clamp, ColumnReference, Literal, Quantize, Scalar, ToFloat, rebuild, walk
 from tacit.query.timestamps import DAY, to_microseconds
 
 _MIRRORED = {
@@ -43,12 +44,28 @@ _OPPOSITES = {
 }
 _FIRST_DAY, _LAST_DAY = datetime.date(1, 1, 2), datetime.date(9999, 12, 30)
 _TRUE, _FALSE = Literal(True), Literal(False)
+_WILD = frozenset("%_\\")  # of LIKE
+_EXACT = 2**53  # integers up to this are doubles
 
 
 def simplify_filter(scalar: Scalar) -> Scalar | None:
     """The condition in the form that all have that mean the same; None where it is always true."""
     found = _true(scalar)
     return None if found == _TRUE else found
+
+
+def order_operands(scalar: Scalar) -> Scalar:
+    """A value with the operands of sums and products of two in one order, which changes no double."""
+
+    def change(node: Scalar) -> Scalar | None:
+        match node:
+            case Call(Function.ADD | Function.MULTIPLY as function, (left, right)):
+                return Call(function, tuple(sorted((order_operands(left), order_operands(right)), key=_text)))
+            case Clamp(operand) | ToFloat(operand) | Quantize(operand):
+                return replace(node, operand=order_operands(operand))
+        return None
+
+    return rebuild(scalar, change)
 
 
 def _true(node: Scalar) -> Scalar:
@@ -66,6 +83,8 @@ def _true(node: Scalar) -> Scalar:
             return _comparison(Function(function), left, right)
         case Call(Function.IN, (operand, *values)):
             return _member(operand, [value for value in values if value != Literal(None)])
+        case Call(Function.LIKE, (operand, Literal(str(pattern)))) if not _WILD & set(pattern):
+            return _comparison(Function.EQUAL, operand, Literal(pattern))
     return _fold(node)
 
 
@@ -87,7 +106,19 @@ def _false(node: Scalar) -> Scalar:
             return _all(unlike)
         case Literal(bool(value)):
             return Literal(not value)
+        case Case(((when, Literal(True)),), Literal(False)) if (missing := _null_with(when)) is not None:  # IS NOT TRUE
+            return _any([_false(when), _fold(Call(Function.IS_NULL, (missing,)))])
     return Call(Function.NOT, (node,))
+
+
+def _null_with(condition: Scalar) -> Scalar | None:
+    """What a condition is NULL with, and only with: the operand that is compared with a constant, or a truth itself."""
+    match condition:
+        case ColumnReference():
+            return condition
+        case Call(function, (operand, Literal(value))) if function in _MIRRORED and value is not None:
+            return operand if _is_discrete(Literal(value)) else None
+    return None
 
 
 def _is_discrete(node: Scalar) -> bool:
@@ -97,6 +128,9 @@ def _is_discrete(node: Scalar) -> bool:
 
 def _fold(node: Scalar) -> Scalar:
     """What is made of constants alone, as a constant; anything else as it is."""
+    match node:
+        case ToFloat(Literal(int(value))) if abs(value) <= _EXACT:
+            return Literal(Fraction(value))
     parts = list(walk(node))
     if isinstance(node, Literal) or not all(isinstance(part, Call | Literal) for part in parts):
         return node
@@ -118,6 +152,10 @@ def _comparison(function: Function, left: Scalar, right: Scalar) -> Scalar:
             left, right, function = right, left, _MIRRORED[function]
         return Call(function, (left, right))
     value = right.value
+    match left:  # LEFT(x, 2) = 'ab' is x LIKE 'ab%'
+        case Call(Function.SUBSTRING, (text, Literal(1), Literal(int(length)))) if function is Function.EQUAL:
+            if isinstance(value, str) and len(value) == length and not _WILD & set(value):
+                return Call(Function.LIKE, (text, Literal(f"{value}%")))
     if isinstance(value, bool) and function in {Function.EQUAL, Function.UNEQUAL}:
         return _true(left) if value is (function is Function.EQUAL) else _false(left)
     if isinstance(value, int) and function in {Function.LESS, Function.GREATER}:

@@ -19,7 +19,7 @@ from tacit.plan.key_lists import list_keys
 from tacit.plan.narrow import KeyNarrowing
 from tacit.plan.notes import about_null_key
 from tacit.plan.relation import Field, Relation, condition
-from tacit.plan.simplify import simplify_filter
+from tacit.plan.simplify import order_operands, simplify_filter
 from tacit.query.functions import Function
 from tacit.query.nodes import (
     Aggregate,
@@ -238,7 +238,7 @@ class _Splitter:
         )
 
     def aggregate(self, node: Aggregate) -> TypedScalar:
-        node = _count_of_ones(node) if self.canonical else node
+        node = count_of_ones(node) if self.canonical else node
         asked = self.split_question(node)
         place = self.aggregates.setdefault(asked, len(self.aggregates))
         return TypedScalar(ReleasedValue(place), function_of(node).result_type(asked))
@@ -258,9 +258,19 @@ class _Splitter:
         if node.function == "count" and found is not None and found.is_unlisted:  # a row without a unit counts nowhere
             return BoundAggregate(replace(node, argument=None), None, None, of_unit=False)
         others = tuple(self.relation.bind(self.relation.bare(other)) for other in node.others)
-        return BoundAggregate(
-            node, self.relation.bind(node.argument), self.declared_values(node.argument), False, others
-        )
+        values = self.declared_values(node.argument)
+        return BoundAggregate(node, self.bind_argument(node.argument), values, False, others)
+
+    def bind_argument(self, scalar: Scalar) -> TypedScalar:
+        """The argument of an aggregate; where it is canonical, without a COALESCE that changes nothing, and ordered."""
+        if not self.canonical:
+            return self.relation.bind(scalar)
+        if isinstance(scalar, Call) and scalar.function == Function.COALESCE:
+            first = self.relation.bind(scalar.arguments[0])
+            if not first.nullable:
+                return first
+        bound = self.relation.bind(scalar)
+        return replace(bound, scalar=order_operands(bound.scalar))
 
     def units_where(self, scalar: Scalar) -> TypedScalar | None:
         """CASE WHEN c THEN unit END, which FILTER makes too: the unit of the rows that meet a condition."""
@@ -281,7 +291,7 @@ class _Splitter:
         return None
 
 
-def _count_of_ones(node: Aggregate) -> Aggregate:
+def count_of_ones(node: Aggregate) -> Aggregate:
     """SUM(1) and SUM(CASE WHEN c THEN 1 ELSE 0 END) count rows: a sum of nothing is 0 here, as a count is."""
     if node.function != "sum" or node.distinct:
         return node

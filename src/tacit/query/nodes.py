@@ -24,12 +24,19 @@ def _place() -> Any:
     return field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Literal:
     """A constant. A number with a point or an exponent is a Fraction and of type float."""
 
     value: LiteralValue
     at: SourceLocation | None = _place()
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same constant of the same type: 1, 1.0 and TRUE are equal in Python, and not in SQL."""
+        return isinstance(other, Literal) and type(self.value) is type(other.value) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
 
 
 @dataclass(frozen=True)

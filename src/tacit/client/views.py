@@ -64,7 +64,7 @@ def error_from_json(found: Any) -> TacitError:
 
 def _place(found: Any) -> SourceLocation:
     """A stretch of the question. Its numbers become spaces and marks, so they are bounded."""
-    place = SourceLocation(**found)
+    place = SourceLocation(**{key: value for key, value in found.items() if key not in {"text", "start", "end"}})
     for number in (place.line, place.column, place.length, place.offset):
         if type(number) is not int or not 0 <= number <= _FARTHEST:
             raise ValueError(number)

@@ -179,7 +179,9 @@ class LineIndex:
         if not excerpt.isprintable():  # a control character could move the mark, or more
             excerpt = "".join(c if c.isprintable() else " " for c in excerpt).rstrip()
         length = max(1, min(end - start, len(excerpt) - (column - first)))
-        return SourceLocation(number, column + 1, excerpt, length, offset=first)
+        return SourceLocation(
+            number, column + 1, excerpt, length, offset=first, text=self._text, start=start, end=max(start, end)
+        )
 
 
 def to_printable(text: str) -> str:
@@ -201,9 +203,9 @@ def refuse_statement(key: str, at: SourceLocation) -> Refused:
     return Refused(ErrorCode.SYNTAX, "this is not SQL that can be read", at=at, fix="a question starts with SELECT")
 
 
-def refuse_unsupported(what: str, fix: str, at: SourceLocation | None) -> Refused:
-    """A refusal of a part of SQL that is not answered."""
-    return Refused(ErrorCode.UNSUPPORTED, f"{what} is not answered", at=at, fix=fix)
+def refuse_unsupported(what: str, fix: str, at: SourceLocation | None, instead: str | None = None) -> Refused:
+    """A refusal of a part of SQL that is not answered; `instead` is SQL that may stand in its place."""
+    return Refused(ErrorCode.UNSUPPORTED, f"{what} is not answered", at=at, fix=fix, instead=instead)
 
 
 def refuse_too_large(what: str, at: SourceLocation | None, fix: str = SMALLER_FIX) -> Refused:

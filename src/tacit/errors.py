@@ -69,6 +69,9 @@ class ErrorCode(StrEnum):
     FAILED = "failed"
 
 
+_LONGEST_FIX = 500  # characters
+
+
 @dataclass(frozen=True)
 class SourceLocation:
     """A stretch of one line of a text: a question, or a policy file."""
@@ -220,6 +223,9 @@ class Refused(TacitError):
         """Take the suggestion as it is, or make it by putting `instead` in the place of what is marked."""
         if instead is not None:
             suggestion = substitute((at, instead))
+        if not fix.isprintable():  # words of the question, which may run over lines
+            fix = "".join(character if character.isprintable() else " " for character in fix)
+        fix = fix if len(fix) <= _LONGEST_FIX else f"{fix[: _LONGEST_FIX - 3]}..."
         super().__init__(code, what, at=at, fix=fix, retry_after=retry_after, suggestion=suggestion)
 
 

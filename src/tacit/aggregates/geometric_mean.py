@@ -78,8 +78,9 @@ def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurem
     if bound.required_argument.lower is None:
         inner = quote_argument(bound.aggregate)
         what = f"{quote_aggregate(bound.aggregate)} needs a lower bound above zero"
-        fix = f"clamp it: {quote_with(bound.aggregate, f'GREATEST({inner}, 1)')}"
-        raise Refused(ErrorCode.UNBOUNDED, what, at=bound.aggregate.at, fix=fix)
+        instead = quote_with(bound.aggregate, f"GREATEST({inner}, 1)")
+        fix = f"clamp it: {instead}"
+        raise Refused(ErrorCode.UNBOUNDED, what, at=bound.aggregate.at, fix=fix, instead=instead)
     quantized = quantize_argument(bound.aggregate, bound.required_argument)
     return centered_measurements(bound.aggregate, bound.required_argument, quantized)
 

@@ -25,12 +25,8 @@ from tacit.query.dialect_names import ALIASES
 from tacit.query.function_calls import FUNCTION_NAMES
 from tacit.query.functions import WINDOW_FUNCTIONS
 from tacit.query.refusals import (
-    CAST_SUGGESTIONS,
     FUNCTION_SUGGESTIONS,
-    OPERATOR_SUGGESTIONS,
     RESERVED,
-    UNSUPPORTED_CLAUSES,
-    UNSUPPORTED_JOINS,
 )
 from tacit.query.types import Type
 

@@ -14,6 +14,7 @@ from tacit.query.bound import LEAST_INT, MOST_INT, TypedScalar
 from tacit.query.function_calls import AggregateSyntax, CallSyntax, refuse_arguments, single_operand
 from tacit.query.functions import Function
 from tacit.query.nodes import Aggregate, Call, Case, Clamp, Literal, Quantize, Scalar, find_location
+from tacit.query.suggest import clamp, is_known
 from tacit.query.timestamps import HOUR, MINUTE, SECOND
 from tacit.query.types import NUMERIC_TYPES, ORDERED_TYPES, TIME_TYPES, Type
 
@@ -46,11 +47,8 @@ def quantize_argument(
     if argument.type is Type.INT:
         if finest == FINEST_SQUARE < size:
             what = f"{name} has bounds whose squares do not fit the machine"
-            inner = quote_argument(aggregate)
-            clamped = quote_with(aggregate, f"GREATEST(-{finest}, LEAST({inner}, {finest}))")
-            raise Refused(
-                ErrorCode.OVERFLOW, what, at=aggregate.at, fix=f"clamp it: {clamped}", instead=clamped
-            )
+            clamped = quote_clamped(aggregate, argument, low=f"-{finest}", high=str(finest))
+            raise Refused(ErrorCode.OVERFLOW, what, at=aggregate.at, fix=f"clamp it: {clamped}", instead=clamped)
         # Interval arithmetic has bounded it already; clamping once more costs little, and trusts nobody.
         whole = isinstance(argument.scalar, Clamp | Literal) or is_never_null(argument.scalar)
         scalar = argument.scalar if whole else Clamp(argument.scalar, argument.lower, argument.upper, whole=True)
@@ -122,7 +120,6 @@ def is_never_null(scalar: Scalar) -> bool:
 
 def refuse_unbounded(aggregate: Aggregate, argument: TypedScalar) -> Refused:
     """Return the refusal of an argument without bounds: what is missing, and the clamp that would do."""
-    inner = quote_argument(aggregate)
     low, high = argument.lower is not None, argument.upper is not None
     if argument.is_undeclared:
         low, high = argument.lower != LEAST_INT, argument.upper != MOST_INT
@@ -131,9 +128,7 @@ def refuse_unbounded(aggregate: Aggregate, argument: TypedScalar) -> Refused:
     if argument.type in TIME_TYPES:
         fix = "ask the owner for lower and upper"
         return Refused(ErrorCode.UNBOUNDED, what, at=aggregate.at, fix=fix)
-    capped = inner if high else f"LEAST({inner}, 1000)"
-    clamped = capped if low else f"GREATEST(0, {capped})"
-    instead = quote_with(aggregate, clamped)
+    instead = quote_clamped(aggregate, argument, low=None if low else "0", high=None if high else "1000")
     fix = f"clamp it: {instead}, or ask the owner for lower and upper"
     return Refused(ErrorCode.UNBOUNDED, what, at=aggregate.at, fix=fix, instead=instead)
 
@@ -164,6 +159,20 @@ def quote_with(aggregate: Aggregate, inner: str) -> str:
     if at is not None and old is not None and at.start < old.start and old.end < at.end:
         return at.text[at.start : old.start] + inner + at.text[old.end : at.end]
     return f"{aggregate.function.upper()}({inner})"
+
+
+def quote_clamped(aggregate: Aggregate, argument: TypedScalar, *, low: str | None, high: str | None) -> str:
+    """Return the aggregate with its argument within bounds, over the rows that have a value.
+
+    LEAST and GREATEST skip NULL, so a row without a value would count as one at the bound.
+    """
+    inner = quote_argument(aggregate)
+    clamped = clamp(inner, low=low, high=high)
+    if not argument.nullable:
+        return quote_with(aggregate, clamped)
+    if quote_filter(aggregate) is None:
+        return f"{quote_with(aggregate, clamped)} FILTER (WHERE {is_known(inner)})"
+    return quote_with(aggregate, f"CASE WHEN {is_known(inner)} THEN {clamped} END")
 
 
 def _locate_argument(aggregate: Aggregate) -> SourceLocation | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from tacit.aggregates.argument import quantize_argument, quote_aggregate, quote_argument, quote_with
+from tacit.aggregates.argument import quantize_argument, quote_aggregate, quote_clamped
 from tacit.aggregates.base import (
     AggregateFunction,
     BoundAggregate,
@@ -63,7 +63,7 @@ def _distinct_measurement(bound: BoundAggregate) -> VectorMeasurement:
     if argument.type is Type.FLOAT:
         if not argument.is_bounded:
             what = f"{name} is of a float without bounds, so it has no grid to tell values apart on"
-            clamped = quote_with(aggregate, f"GREATEST(0, LEAST({quote_argument(aggregate)}, 1000))")
+            clamped = quote_clamped(aggregate, argument, low="0", high="1000")
             fix = f"clamp it: {clamped}"
             raise Refused(ErrorCode.UNBOUNDED, what, at=aggregate.at, fix=fix, instead=clamped)
         scalar = quantize_argument(aggregate, argument).scalar

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from tacit.aggregates.argument import quantize_argument, quote_aggregate
+from tacit.aggregates.argument import quantize_argument, quote_aggregate, quote_argument
 from tacit.aggregates.condition import expand_condition
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar
@@ -39,6 +39,7 @@ from tacit.query.nodes import (
     find_location,
     walk,
 )
+from tacit.query.suggest import written
 from tacit.query.types import ORDERED_TYPES, Type
 
 INNER = frozenset({"count", "sum", "avg", "min", "max"})
@@ -128,7 +129,7 @@ class _Fold:
             opaque = plain is not None and (plain.is_unit or plain.is_unlisted_link)
             bound = plain.bound if plain is not None and opaque else self.relation.bind(key)
             if bound.type is Type.FLOAT:
-                fix = "group by FLOOR(x), or by an int, text or date column"
+                fix = "group by a whole number, a text or a date"
                 raise Refused(ErrorCode.TYPE, "cannot group by a float", at=getattr(key, "at", None), fix=fix)
             self.keys.append((name, bound.scalar))
             resolved = self.relation.resolve(key)
@@ -187,8 +188,9 @@ class _Fold:
         if isinstance(node, ColumnReference):
             what = f"{node.name} is neither grouped by nor inside an aggregate"
             ordered = self.relation.field_of(node, links=True).bound.type in ORDERED_TYPES
-            instead = f"MAX({node.name})" if ordered else f"COUNT(DISTINCT {node.name})"
-            raise Refused(ErrorCode.RAW_COLUMN, what, at=node.at, fix=f"add it to GROUP BY, or write {instead}")
+            instead = f"MAX({written(node)})" if ordered else f"COUNT(DISTINCT {written(node)})"
+            fix = f"group by it too, or put it into an aggregate: {instead}"
+            raise Refused(ErrorCode.RAW_COLUMN, what, at=node.at, fix=fix, instead=instead)
         return None
 
     def _refuse_units(self, scalar: Scalar) -> None:
@@ -208,7 +210,7 @@ class _Fold:
                 ErrorCode.UNSUPPORTED,
                 f"{quote_aggregate(node)} in a subquery is not answered",
                 at=node.at,
-                fix="inside a subquery use COUNT, SUM, AVG, MIN and MAX, and other aggregates outside",
+                fix="inside a subquery use count, sum, avg, min and max, and other aggregates outside",
             )
         argument = None if node.argument is None else self._argument(node.argument)
         if node.function == "count":
@@ -220,7 +222,9 @@ class _Fold:
         if node.function in {"min", "max"}:
             if argument.type in {Type.TEXT, Type.BOOL, None}:
                 what = f"{quote_aggregate(node)} needs a number or a date"
-                raise Refused(ErrorCode.TYPE, what, at=node.at, fix="use COUNT(DISTINCT x)")
+                counted = f"COUNT(DISTINCT {quote_argument(node)})"
+                fix = f"count the values: {counted}"
+                raise Refused(ErrorCode.TYPE, what, at=node.at, fix=fix, instead=counted)
             return pass_cap(argument, ColumnReference(self.measure(node.function, argument.scalar)))
         grid = quantize_argument(node, argument)
         total = ColumnReference(self.measure("sum", grid.scalar))

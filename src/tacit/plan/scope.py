@@ -40,6 +40,7 @@ are what is kept; that a unit moves an answer by no more is seen to afterwards, 
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -89,10 +90,10 @@ from tacit.query.nodes import (
 )
 from tacit.query.types import NUMERIC_TYPES, Type
 
-_WITHOUT_MATCH = "keep those without a match: FROM a LEFT JOIN b USING (id) WHERE b.x IS NULL"
+_WITHOUT_MATCH = "join the other, and keep the rows without a match"
 _STACKS = {
-    "UNION": "write UNION ALL, which keeps every row, and group what comes out of it",
-    "INTERSECT": "join on the unit: FROM a JOIN b USING (id)",
+    "UNION": "keep every row, with union all, and group what comes out of it",
+    "INTERSECT": "join on the unit",
     "EXCEPT": _WITHOUT_MATCH,
 }
 
@@ -162,7 +163,7 @@ class Scope:
         if query.keys or any(isinstance(node, Aggregate) for clause in clauses for node in walk(clause)):
             return aggregate_per_unit(query, relation, self.names)
         if query.having is not None:
-            raise Refused(ErrorCode.AGGREGATE, "HAVING filters groups", at=query.at, fix="filter rows with WHERE")
+            raise _refuse_having(query)
         return self._compute_rows(query, relation)
 
     def _with_windows(self, query: Query, relation: Relation) -> Relation:
@@ -378,16 +379,27 @@ def clamp_column(column: Declared, plain: Scalar) -> TypedScalar:
     return TypedScalar(plain, column.type)
 
 
+def _refuse_having(query: Query) -> Refused:
+    """A refusal of HAVING without groups: rows are filtered with WHERE."""
+    what, at = "HAVING filters groups", query.at
+    having = None if query.having is None else find_location(query.having)
+    word = None if having is None else re.search(r"\bHAVING\W*$", having.text[: having.start], re.IGNORECASE)
+    if having is None or word is None or query.where is not None:
+        return Refused(ErrorCode.AGGREGATE, what, at=at, fix="filter the rows")
+    suggestion = f"{having.text[: word.start()]}WHERE{having.text[word.start() + len('HAVING') :]}"
+    return Refused(ErrorCode.AGGREGATE, what, at=at, fix="filter rows with WHERE", suggestion=suggestion)
+
+
 def _refuse_over_rows(query: Query) -> None:
     """Refuse what only released tables have: it would compare the rows of one unit with those of others."""
     if query.sets is not None:
         what, fix = "grouping sets in a subquery over rows are not answered", "group by one list of keys there"
         raise Refused(ErrorCode.UNSUPPORTED, what, at=query.at, fix=fix)
     if query.distinct:
-        what, fix = "DISTINCT of aggregates in a subquery over rows is not answered", "leave DISTINCT out"
+        what, fix = "DISTINCT of aggregates in a subquery over rows is not answered", "leave it out"
         raise Refused(ErrorCode.UNSUPPORTED, what, at=query.at, fix=fix)
     if query.qualify is not None:
-        what, fix = "QUALIFY in a subquery over rows is not answered", "filter with WHERE or HAVING"
+        what, fix = "QUALIFY in a subquery over rows is not answered", "filter rows, or groups"
         raise Refused(ErrorCode.UNSUPPORTED, what, at=query.at, fix=fix)
 
 

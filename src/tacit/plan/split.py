@@ -37,9 +37,11 @@ from tacit.query.nodes import (
     is_star,
     walk,
 )
+from tacit.query.suggest import refuse_without_aggregate, substitute_everywhere, written
 from tacit.query.types import NUMERIC_TYPES, Key, Type
 
 MAX_GROUPS = 10_000
+_MOST_SUGGESTED = 1_000  # groups that a fix makes
 _LARGEST_KEY = 2**62  # of a float that is a whole number: doubles and integers of 64 bits have it
 MAX_RANGE = 1_000  # public keys that a range of numbers or dates may make by itself
 
@@ -102,8 +104,7 @@ class _Splitter:
             OrderItem(self.finishing(item.scalar).scalar, item.descending, item.nulls_first) for item in query.order
         )
         if not self.aggregates and not self.keys:
-            fix = "add COUNT(*), SUM(x) or AVG(x)"
-            raise Refused(ErrorCode.AGGREGATE, "the question asks for no aggregate", at=query.at, fix=fix)
+            raise refuse_without_aggregate(query)
         return Halves(where, tuple(self.keys), tuple(self.key_types), tuple(self.aggregates), results, having, order)
 
     def key(self, scalar: Scalar) -> None:
@@ -139,10 +140,9 @@ class _Splitter:
         """A float that is always a whole number, such as FLOOR(age / 10), as an integer."""
         whole = bound.step is not None and bound.step > 0 and bound.step % 1 == 0
         if not whole or not bound.is_bounded or bound.lower is None or bound.upper is None:
-            fix = "group by FLOOR(x / 10), which has whole values and bounds"
-            raise Refused(ErrorCode.TYPE, "cannot group by a float", at=find_location(scalar), fix=fix)
+            raise _refuse_float(bound, scalar)
         if max(abs(bound.lower), abs(bound.upper)) > _LARGEST_KEY:
-            what, fix = "cannot group by numbers that may be larger than 2^62", "group by smaller ones: FLOOR(x / 10)"
+            what, fix = "cannot group by numbers that may be larger than 2^62", "group by smaller ones"
             raise Refused(ErrorCode.OVERFLOW, what, at=find_location(scalar), fix=fix)
         return GroupKey(Quantize(bound.scalar, Fraction(1), int(bound.lower), int(bound.upper)), values)
 
@@ -156,15 +156,13 @@ class _Splitter:
                 ErrorCode.TOO_MANY_GROUPS,
                 f"the keys make {groups:,} groups; {MAX_GROUPS:,} is the most",
                 at=find_location(self.query.keys[0]),
-                fix="group by fewer columns, or by coarser ones: FLOOR(age / 10)",
+                fix="group by fewer columns, or by coarser ones",
             )
 
     def result(self, output: SelectItem) -> OutputColumn:
         if is_star(output.scalar):
-            fix = "SELECT COUNT(*), AVG(x), ... instead"
-            raise Refused(
-                ErrorCode.RAW_COLUMN, "* would show rows as they are", at=find_location(output.scalar), fix=fix
-            )
+            what, at = "* would show rows as they are", find_location(output.scalar)
+            raise Refused(ErrorCode.RAW_COLUMN, what, at=at, fix="count them: COUNT(*)", instead="COUNT(*)")
         if isinstance(output.scalar, Aggregate) and function_of(output.scalar).gives_list:
             bound = self.aggregate(output.scalar)
             assert bound.type is not None
@@ -212,12 +210,14 @@ class _Splitter:
     def raw(self, node: ColumnReference) -> Refused:
         found = self.relation.field_of(node)
         function = "AVG" if found.bound.type in NUMERIC_TYPES else "COUNT"
-        group = "" if found.values is None else ", or into GROUP BY"
+        group = "" if found.values is None else ", or group by it"
+        instead = f"{function}({written(node)})"
         return Refused(
             ErrorCode.RAW_COLUMN,
             f"{node.name} would show the values of single rows",
             at=node.at,
-            fix=f"put it into an aggregate: {function}({node.name}){group}",
+            fix=f"put it into an aggregate: {instead}{group}",
+            instead=instead,
         )
 
     def aggregate(self, node: Aggregate) -> TypedScalar:
@@ -277,9 +277,23 @@ def _count_of_ones(node: Aggregate) -> Aggregate:
     return node
 
 
+def _refuse_float(bound: TypedScalar, scalar: Scalar) -> Refused:
+    """A refusal of a key that is a float, which FLOOR makes whole; of many values, of tens or more."""
+    what, at = "cannot group by a float", find_location(scalar)
+    if not bound.is_bounded or bound.lower is None or bound.upper is None:
+        return Refused(ErrorCode.TYPE, what, at=at, fix="group by whole numbers that have bounds")
+    width = 1
+    while (bound.upper - bound.lower) / width > _MOST_SUGGESTED:
+        width *= 10
+    inner = written(scalar)
+    floor = f"FLOOR({inner})" if width == 1 else f"FLOOR({f'({inner})' if ' ' in inner else inner} / {width})"
+    suggestion = substitute_everywhere(at, floor)
+    return Refused(ErrorCode.TYPE, what, at=at, fix=f"group by {floor}", suggestion=suggestion)
+
+
 def _a_list(node: Aggregate, at: SourceLocation | None) -> Refused:
     what = f"{quote_aggregate(node)} gives a list, and a list stands by itself in the select list"
-    fix = "leave out what is computed, compared or ordered with it; MODE(x) gives one value"
+    fix = "leave out what is computed, compared or ordered with it"
     return Refused(ErrorCode.TYPE, what, at=at, fix=fix)
 
 

@@ -162,9 +162,7 @@ class TokenCursor:
             if what != f"{self.token.key} {self.after()}" or not fix.startswith("leave it out"):
                 raise refuse_unsupported(what, fix, self.here())
             without = substitute((self.through(self.index, self.index + 1), ""))
-            raise Refused(
-                ErrorCode.UNSUPPORTED, f"{what} is not answered", at=self.here(), fix=fix, suggestion=without
-            )
+            raise Refused(ErrorCode.UNSUPPORTED, f"{what} is not answered", at=self.here(), fix=fix, suggestion=without)
         if self.token.key in OPERATOR_SUGGESTIONS:
             raise refuse_unsupported(*OPERATOR_SUGGESTIONS[self.token.key], self.here())
         fix = self.two_words() or "write it at the mark, or check the words before it"

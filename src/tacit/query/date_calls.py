@@ -199,7 +199,9 @@ def _add(written: CallSyntax) -> Scalar:
     if subtract:
         return _count_periods(unit, value, number, written)
     if unit not in MULTIPLES:
-        raise refuse_unsupported(f"{written.name.upper()} of {unit}", f"its units are {', '.join(MULTIPLES)}", written.at)
+        raise refuse_unsupported(
+            f"{written.name.upper()} of {unit}", f"its units are {', '.join(MULTIPLES)}", written.at
+        )
     return add_units(value, unit, number, written.at)
 
 

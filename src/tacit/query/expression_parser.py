@@ -139,8 +139,9 @@ class ExpressionParser(TokenCursor, ABC):
         match found:
             case Call(name, (_, middle)) if name in COMPARISONS and (inner := find_location(middle)) is not None:
                 if self.token.key in _INFIX and _INFIX[self.token.key][1] in COMPARISONS:
-                    fix = f"compare twice: {at.written.removesuffix(self.token.text)}AND {inner.written} {self.token.text}"
-                    twice = substitute((self.here(), f"AND {inner.written} {self.token.text}"))
+                    second = f"AND {inner.written} {self.token.text}"
+                    fix = f"compare twice: {at.written.removesuffix(self.token.text)}{second}"
+                    twice = substitute((self.here(), second))
                     return Refused(ErrorCode.UNSUPPORTED, what, at=at, fix=fix, suggestion=twice)
         return Refused(ErrorCode.UNSUPPORTED, what, at=at, fix=fix)
 
@@ -361,7 +362,11 @@ class ExpressionParser(TokenCursor, ABC):
             case _, "TIMESTAMPTZ" | "TIME" if self.tokens[self.index + 1].kind == "text":
                 at = self.through(start, start + 1)
                 instead = f"TIMESTAMP {at.written[len(token.text) :].strip()}" if token.key == "TIMESTAMPTZ" else None
-                fix = "compare the hour and the minute" if instead is None else f"write it in the column's zone: {instead}"
+                fix = (
+                    "compare the hour and the minute"
+                    if instead is None
+                    else f"write it in the column's zone: {instead}"
+                )
                 raise refuse_unsupported(token.key, fix, at, instead)
             case _, "INTERVAL" if self._starts_interval():
                 return self._interval(start)
@@ -511,7 +516,9 @@ class ExpressionParser(TokenCursor, ABC):
             raise refuse_unsupported("a list of values in brackets", fix, self.through(start, closing))
         at = self.since(start)
         if any(len(row) != len(left) for row in rows):
-            raise Refused(ErrorCode.TYPE, "the lists are of different lengths", at=at, fix="write as many values as columns")
+            raise Refused(
+                ErrorCode.TYPE, "the lists are of different lengths", at=at, fix="write as many values as columns"
+            )
         equal = [
             Call(Function.AND, tuple(Call(Function.EQUAL, pair, at) for pair in zip(left, row, strict=True)), at)
             for row in rows
@@ -831,7 +838,6 @@ class ExpressionParser(TokenCursor, ABC):
                 opposite = Call(Function.NOT, (operand,), at)
                 return Case(((operand, Literal(1)), (opposite, Literal(0))), Literal(None), at)
         return Call(Function.CAST, (operand, Literal(kind)), at)
-
 
     @staticmethod
     def _refuse_cast(operand: Scalar, kind: str, at: SourceLocation) -> Refused:

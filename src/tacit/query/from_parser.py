@@ -189,7 +189,6 @@ class FromParser(ExpressionParser):
             self.refuse_unexpected("a table")
         names = self._qualified_name(start)
         table, part = names[-1], self.parts.get(names[-1].lower()) if len(names) == 1 else None
-        named = self.since(start)
         alias, columns = self._alias()
         alias = alias or table
         self._add(1 if part is None else 1 + part.sources, 0 if part is None else part.nodes)

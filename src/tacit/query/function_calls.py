@@ -15,8 +15,8 @@ from tacit.query import date_calls, number_calls, text_calls
 from tacit.query.call_syntax import Aggregates as Aggregates
 from tacit.query.call_syntax import AggregateSyntax as AggregateSyntax
 from tacit.query.call_syntax import Build, check_count, count_arguments
-from tacit.query.call_syntax import refuse_usage as refuse_usage
 from tacit.query.call_syntax import CallSyntax as CallSyntax
+from tacit.query.call_syntax import refuse_usage as refuse_usage
 from tacit.query.dialect_names import ALIASES, PLAIN
 from tacit.query.functions import Function
 from tacit.query.nodes import Aggregate, Call, Case, Literal, Scalar

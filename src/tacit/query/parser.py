@@ -528,7 +528,10 @@ def _resolve_windows(scalar: Scalar, windows: dict[str, Window]) -> Scalar:
             return None
         known = windows.get(node.name.lower())
         if known is None:
-            what, fix = f"there is no window {to_printable(node.name)}", "define it after the groups, or write it in brackets"
+            what, fix = (
+                f"there is no window {to_printable(node.name)}",
+                "define it after the groups, or write it in brackets",
+            )
             raise Refused(ErrorCode.SYNTAX, what, at=node.at, fix=fix)
         return replace(node, partition=known.partition, order=known.order, frame=known.frame, name="")
 

@@ -114,9 +114,7 @@ _INSTEAD = {
     "ask for the geometric mean, geomean, and for the count": "product",
     "count the rows that meet a condition, and compare with the count of all": "bit_and bit_or bit_xor",
     "ask for the sum": "total",
-    "ask for the most frequent values, top_k": (
-        "approx_top_count approx_top_sum approx_most_frequent most_frequent"
-    ),
+    "ask for the most frequent values, top_k": ("approx_top_count approx_top_sum approx_most_frequent most_frequent"),
     _CHANCE: "random rand uuid gen_random_uuid setseed nextval current_user session_user user version getenv",
     "divide, and take the floor": "fdiv divide",
     "write a case with one branch for each value": "choose",

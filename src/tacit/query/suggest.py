@@ -1,0 +1,66 @@
+"""SQL for the fixes of refusals, made of the analyst's own words."""
+
+from __future__ import annotations
+
+import re
+
+from tacit.errors import ErrorCode, Refused, SourceLocation, substitute
+from tacit.query.lexer import QUESTION, scan
+from tacit.query.nodes import Query, Scalar, find_location
+
+_SIMPLE = re.compile(r"[\w.\"]+(\([^()]*\))?")  # a column, or a call: it needs no brackets
+
+
+def written(scalar: Scalar) -> str:
+    """Return a scalar as the question has it."""
+    at = find_location(scalar)
+    return "this" if at is None else at.written
+
+
+def clamp(inner: str, *, low: str | None = "0", high: str | None = "1000") -> str:
+    """Return a value within bounds. LEAST and GREATEST skip NULL, so of NULL this would be a bound."""
+    capped = inner if high is None else f"LEAST({inner}, {high})"
+    return capped if low is None else f"GREATEST({low}, {capped})"
+
+
+def is_known(inner: str) -> str:
+    """Return the condition that a value is not NULL."""
+    return f"{inner if _SIMPLE.fullmatch(inner) else f'({inner})'} IS NOT NULL"
+
+
+def clamp_present(inner: str) -> str:
+    """Return a value within bounds, and NULL where it is NULL."""
+    return f"CASE WHEN {is_known(inner)} THEN {clamp(inner)} END"
+
+
+def substitute_everywhere(at: SourceLocation | None, sql: str) -> str | None:
+    """Return the question with other SQL in the place of a column wherever it stands, if that is in one SELECT.
+
+    So a key is the same in GROUP BY and in the select list. In several queries a name may mean several columns.
+    """
+    if at is None or not at.text:
+        return None
+    tokens = list(scan(at.text, QUESTION))
+    word = at.written.lower()
+    if sum(token.key == "SELECT" for token in tokens) > 1 or not word.isidentifier():
+        return substitute((at, sql))
+    found = at.text
+    for before, token, after in reversed(list(zip([None, *tokens], tokens, [*tokens[1:], None], strict=False))):
+        named = token.kind == "word" and token.text.lower() == word
+        if (
+            named
+            and (before is None or before.key not in {"AS", "."})
+            and (after is None or after.key not in {"(", "."})
+        ):
+            found = found[: token.start] + sql + found[token.end :]
+    return found
+
+
+def refuse_without_aggregate(query: Query) -> Refused:
+    """A refusal of a question that asks for none: it may count the rows."""
+    at, what = query.at, "the question asks for no aggregate"
+    start = None if at is None else re.match(r"SELECT\b", at.written, re.IGNORECASE)
+    if at is None or start is None:
+        return Refused(ErrorCode.AGGREGATE, what, at=at, fix="ask for an aggregate")
+    counted = f"SELECT COUNT(*),{at.written[start.end() :]}"
+    return Refused(ErrorCode.AGGREGATE, what, at=at, fix="count the rows: COUNT(*)", instead=counted)

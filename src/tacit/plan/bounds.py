@@ -666,8 +666,9 @@ class _Binder:
         """DIV(x, y), or x // y: whole numbers divided, toward zero."""
         if any(o.type is Type.FLOAT for o in operands):
             left, right = (f"({written(one)})" if " " in written(one) else written(one) for one in node.arguments)
-            what, whole = "DIV and // take whole numbers, got float", f"TRUNC({left} / {right})"
-            raise Refused(ErrorCode.TYPE, what, at=node.at, fix=f"cut the quotient: {whole}", instead=whole)
+            what, quotient = "DIV and // take whole numbers, got float", f"{left} / {right}"
+            quotient = quotient if "//" in written(node) else f"TRUNC({quotient})"  # // divides floats as / does
+            raise Refused(ErrorCode.TYPE, what, at=node.at, fix=f"write {quotient}", instead=quotient)
         self.expect(operands, {Type.INT}, node, "DIV takes whole numbers")
         self.require_bounds(operands, node)
         left, right = operands

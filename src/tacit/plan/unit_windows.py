@@ -233,8 +233,12 @@ class _Windows:
             return self.unit  # as it lies: clamped, two units could be one
         bound = self._bind(scalar)
         if bound.type is Type.FLOAT:
-            what, floor = "cannot partition by a float", f"FLOOR({written(scalar)})"
-            raise Refused(ErrorCode.TYPE, what, at=find_location(scalar), fix=f"partition by {floor}", instead=floor)
+            what, at = "cannot partition by a float", find_location(scalar)
+            fix, whole = "partition by whole numbers", None
+            if bound.is_bounded:
+                whole = f"CAST({written(scalar)} AS INTEGER)"
+                fix = f"{fix}: {whole}"
+            raise Refused(ErrorCode.TYPE, what, at=at, fix=fix, instead=whole)
         return self._column(bound.scalar)
 
     def _order(self, window: Window) -> Order:

@@ -90,6 +90,7 @@ from tacit.query.nodes import (
 )
 from tacit.query.types import NUMERIC_TYPES, Type
 
+_TAIL = re.compile(r"(\s+(LIMIT|OFFSET)\s+\d+(\s+ROWS?)?)+", re.IGNORECASE)  # after all else of a query
 _WITHOUT_MATCH = "join the other, and keep the rows without a match"
 _STACKS = {
     "UNION": "keep every row, with union all, and group what comes out of it",
@@ -147,11 +148,10 @@ class Scope:
 
     def subquery(self, query: Query) -> Relation:
         """A query in FROM, whose rows still belong to units."""
-        clauses_of_order = (("ORDER BY", query.order), ("LIMIT", query.limit is not None), ("OFFSET", query.offset))
-        for what, there in clauses_of_order:
+        for word, there in (("LIMIT", query.limit is not None), ("OFFSET", query.offset)):
             if there:
-                fix = "leave it out: which rows come first depends on other people's rows"
-                raise Refused(ErrorCode.UNSUPPORTED, f"{what} in a subquery is not answered", at=query.at, fix=fix)
+                raise _refuse_some_rows(query, word)
+        query = replace(query, order=())  # all of its rows are taken, so their order decides nothing
         windows = query.sets is None and has_windows(query)
         if not windows:
             _refuse_over_rows(query)
@@ -377,6 +377,17 @@ def clamp_column(column: Declared, plain: Scalar) -> TypedScalar:
             clamped = Case(((early, first), (late, last)), plain)
             return TypedScalar(clamped, Type.DATE, column.lower, column.upper, Fraction(1))
     return TypedScalar(plain, column.type)
+
+
+def _refuse_some_rows(query: Query, word: str) -> Refused:
+    """A refusal of LIMIT or OFFSET in a subquery: which rows it takes depends on other people's."""
+    what, at = f"{word} in a subquery is not answered", query.at
+    fix = "leave it out: which rows come first depends on other people's rows"
+    tail = None if at is None else _TAIL.match(at.text, at.end)
+    if at is None or tail is None:
+        return Refused(ErrorCode.UNSUPPORTED, what, at=at, fix=fix)
+    suggestion = at.text[: at.end] + at.text[tail.end() :]
+    return Refused(ErrorCode.UNSUPPORTED, what, at=at, fix=fix, suggestion=suggestion)
 
 
 def _refuse_having(query: Query) -> Refused:

@@ -69,7 +69,7 @@ class ErrorCode(StrEnum):
     FAILED = "failed"
 
 
-_LONGEST_FIX = 500  # characters
+_LONGEST_CODE = 250  # characters of a fix that is code; the suggestion has all of it
 
 
 @dataclass(frozen=True)
@@ -223,9 +223,9 @@ class Refused(TacitError):
         """Take the suggestion as it is, or make it by putting `instead` in the place of what is marked."""
         if instead is not None:
             suggestion = substitute((at, instead))
-        if not fix.isprintable():  # words of the question, which may run over lines
+        if suggestion is not None:  # of words of the question, which may run over lines
             fix = "".join(character if character.isprintable() else " " for character in fix)
-        fix = fix if len(fix) <= _LONGEST_FIX else f"{fix[: _LONGEST_FIX - 3]}..."
+            fix = fix if len(fix) <= _LONGEST_CODE else f"{fix[: _LONGEST_CODE - 3]}..."
         super().__init__(code, what, at=at, fix=fix, retry_after=retry_after, suggestion=suggestion)
 
 

@@ -10,7 +10,7 @@ import datetime
 import pickle
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from tacit.aggregates.registry import SYNTAX
 from tacit.aggregates.registry import read_question as parse
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.compound_plan import plan_question
+from tacit.plan.plan import Plan
 from tacit.policy.model import Column, Policy
 from tacit.query.dialect_names import ALIASES
 from tacit.query.function_calls import FUNCTION_NAMES
@@ -266,3 +267,9 @@ def test_a_clamp_leaves_missing_values_missing(policy: Policy, database: duckdb.
     for sql in ("SELECT SUM(pulse) FROM visits", "SELECT AVG(pulse) FILTER (WHERE age > 40) FROM visits"):
         pasted, left = paste(sql, policy)
         assert left is None and value_of(pasted, database) == value_of(sql, database)
+
+
+def test_the_order_of_a_subquery_decides_nothing(plan: Callable[..., Plan]) -> None:
+    for inner in ("SELECT age FROM visits", "SELECT patient_id, COUNT(*) AS age FROM visits GROUP BY patient_id"):
+        sql = "SELECT COUNT(*) FROM ({}) AS s WHERE age > 3"
+        assert plan(sql.format(f"{inner} ORDER BY age DESC")) == plan(sql.format(inner))

@@ -75,7 +75,7 @@ from tacit.query.functions import (
 )
 from tacit.query.intervals import MULTIPLES, interval_parts, is_interval
 from tacit.query.nodes import Call, Case, Literal, Scalar, ScalarSubquery, Window, find_location
-from tacit.query.suggest import clamp_present, substitute_everywhere, written
+from tacit.query.suggest import clamp_present, quote_scalar, substitute_everywhere
 from tacit.query.timestamps import PERIODS
 from tacit.query.types import NUMERIC_TYPES, ORDERED_TYPES, TIME_TYPES, Key, Type
 
@@ -508,7 +508,7 @@ class _Binder:
         place = function is Function.SPLIT_PART and type(other) is int and 1 <= other <= MOST_POSITION
         if not isinstance(sought, str) or not sought or not (place or isinstance(other, str)):
             what = f"{function.upper()} takes constants, and what is sought is not empty"
-            nothing = written(node.arguments[0]) if function is Function.REPLACE and sought == "" else None
+            nothing = quote_scalar(node.arguments[0]) if function is Function.REPLACE and sought == "" else None
             fix = "write the constants" if nothing is None else f"leave it out: {nothing}"
             raise Refused(ErrorCode.TYPE, what, at=node.at, fix=fix, instead=nothing)
         parts = operands[0].texts
@@ -622,7 +622,7 @@ class _Binder:
         """
         if node.function == Function.SUBTRACT and any(o.type is Type.TIMESTAMP for o in operands):
             what = "a timestamp less another is an interval, which is no number"
-            later, earlier = (written(argument) for argument in node.arguments)
+            later, earlier = (quote_scalar(argument) for argument in node.arguments)
             hours = f"DATE_DIFF('hour', {earlier}, {later})"
             raise Refused(ErrorCode.TYPE, what, at=node.at, fix=f"count hours: {hours}", instead=hours)
         takes = "DAYS takes dates" if node.function == Function.DAYS else "a date is subtracted from a date"
@@ -665,9 +665,9 @@ class _Binder:
     def whole_quotient(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
         """DIV(x, y), or x // y: whole numbers divided, toward zero."""
         if any(o.type is Type.FLOAT for o in operands):
-            left, right = (f"({written(one)})" if " " in written(one) else written(one) for one in node.arguments)
-            what, quotient = "DIV and // take whole numbers, got float", f"{left} / {right}"
-            quotient = quotient if "//" in written(node) else f"TRUNC({quotient})"  # // divides floats as / does
+            what, ends = "DIV and // take whole numbers, got float", map(quote_scalar, node.arguments)
+            quotient = " / ".join(f"({end})" if " " in end else end for end in ends)
+            quotient = quotient if "//" in quote_scalar(node) else f"TRUNC({quotient})"  # // divides floats as / does
             raise Refused(ErrorCode.TYPE, what, at=node.at, fix=f"write {quotient}", instead=quotient)
         self.expect(operands, {Type.INT}, node, "DIV takes whole numbers")
         self.require_bounds(operands, node)
@@ -684,7 +684,7 @@ class _Binder:
         date, days = sorted(operands, key=lambda o: o.type is Type.INT)
         if function is Function.SUBTRACT:
             if operands[0] is days:
-                what, less = "a date is not taken from a number", " - ".join(map(written, node.arguments[::-1]))
+                what, less = "a date is not taken from a number", " - ".join(map(quote_scalar, node.arguments[::-1]))
                 raise Refused(ErrorCode.TYPE, what, at=node.at, fix=f"write the date first: {less}", instead=less)
             days = self.negative(days)
         return self.add_units(node, "day", days, date)
@@ -714,7 +714,7 @@ class _Binder:
             raise Refused(ErrorCode.TYPE, what, at=node.at, fix=fix)
         if unit not in {"year", "month"}:
             what = "an age is an interval, which is no number"
-            years = f"EXTRACT(YEAR FROM {written(node)})"
+            years = f"EXTRACT(YEAR FROM {quote_scalar(node)})"
             raise Refused(ErrorCode.TYPE, what, at=node.at, fix=f"take its whole years: {years}", instead=years)
         return calendar.age(unit, later, earlier)
 
@@ -777,15 +777,13 @@ class _Binder:
     def require_bounds(self, operands: Iterable[TypedScalar], node: Scalar) -> None:
         """Over rows, refuse to compute with what has no declared bounds."""
         if self.rows and not all(operand.is_bounded for operand in operands):
-            what, owner = (
-                "an operand has no declared bounds, so the result has none",
-                "ask the owner for lower and upper",
-            )
-            fix, suggestion = owner, None
+            what = "an operand has no declared bounds, so the result has none"
+            fix = owner = "ask the owner for lower and upper"
+            suggestion = None
             for part in node.arguments if isinstance(node, Call) else ():
                 operand = None if is_interval(part) else self.bind(part)
                 if operand is not None and not operand.is_bounded and operand.type in NUMERIC_TYPES:
-                    bounded = clamp_present(written(part))
+                    bounded = clamp_present(quote_scalar(part))
                     suggestion = substitute_everywhere(find_location(part), bounded)
                     fix = f"clamp it: {bounded}, or {owner}"
                     break
@@ -854,7 +852,7 @@ class _Binder:
         """The question with the numbers among conditions compared with zero, as SQL that takes them does."""
         parts = node.arguments if isinstance(node, Call) else ()
         numbers = [part for part in parts if self.bind(part).type in NUMERIC_TYPES]
-        edits = [(find_location(part), f"({written(part)} <> 0)") for part in numbers]
+        edits = [(find_location(part), f"({quote_scalar(part)} <> 0)") for part in numbers]
         return substitute(*edits) if edits else None
 
 
@@ -864,7 +862,7 @@ def _refuse_null(node: Call, function: Function, operands: list[TypedScalar]) ->
     known = [part for part, operand in zip(node.arguments, operands, strict=False) if operand.type is not None]
     if function not in {Function.EQUAL, Function.UNEQUAL} or len(known) != 1:
         return Refused(ErrorCode.TYPE, what, at=node.at, fix="leave it out, and ask which values are missing")
-    instead = f"{written(known[0])} IS {'NOT ' if function is Function.UNEQUAL else ''}NULL"
+    instead = f"{quote_scalar(known[0])} IS {'NOT ' if function is Function.UNEQUAL else ''}NULL"
     return Refused(ErrorCode.TYPE, what, at=node.at, fix=f"write {instead}", instead=instead)
 
 

@@ -20,7 +20,7 @@ from tacit.plan.timestamps import as_timestamp, date_of
 from tacit.query.bound import TypedScalar
 from tacit.query.functions import Function
 from tacit.query.nodes import Call, Case, Literal, Scalar
-from tacit.query.suggest import clamp, clamp_present, written
+from tacit.query.suggest import clamp, clamp_present, quote_scalar
 from tacit.query.types import NUMERIC_TYPES, TYPES_BY_NAME, Type
 
 _MOST = 2**62  # beyond which a float is not made an integer
@@ -78,7 +78,7 @@ def as_text(operand: TypedScalar) -> TypedScalar | None:
 
 def _instead(scalar: Scalar, operand: TypedScalar, wanted: Type) -> tuple[str, str | None]:
     """What to do for a value of one type as another, and the SQL of it where there is some."""
-    value = written(scalar)
+    value = quote_scalar(scalar)
     match operand.type, wanted:
         case Type.FLOAT, Type.INT:
             inner = clamp_present(value) if operand.nullable else clamp(value)

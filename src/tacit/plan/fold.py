@@ -39,7 +39,7 @@ from tacit.query.nodes import (
     find_location,
     walk,
 )
-from tacit.query.suggest import written
+from tacit.query.suggest import quote_scalar
 from tacit.query.types import ORDERED_TYPES, Type
 
 INNER = frozenset({"count", "sum", "avg", "min", "max"})
@@ -188,7 +188,7 @@ class _Fold:
         if isinstance(node, ColumnReference):
             what = f"{node.name} is neither grouped by nor inside an aggregate"
             ordered = self.relation.field_of(node, links=True).bound.type in ORDERED_TYPES
-            instead = f"MAX({written(node)})" if ordered else f"COUNT(DISTINCT {written(node)})"
+            instead = f"MAX({quote_scalar(node)})" if ordered else f"COUNT(DISTINCT {quote_scalar(node)})"
             fix = f"group by it too, or put it into an aggregate: {instead}"
             raise Refused(ErrorCode.RAW_COLUMN, what, at=node.at, fix=fix, instead=instead)
         return None

@@ -28,7 +28,7 @@ from tacit.query.nodes import (
     find_location,
     walk,
 )
-from tacit.query.suggest import written
+from tacit.query.suggest import quote_scalar
 from tacit.query.types import Type
 
 
@@ -349,7 +349,7 @@ def _add_match(node: Join, match: str) -> str | None:
     if on is None or not at.start < on.start <= on.end <= at.end:
         return None
     assert node.on is not None
-    compared = {written(part) for part in walk(node.on) if isinstance(part, ColumnReference)}
+    compared = {quote_scalar(part) for part in walk(node.on) if isinstance(part, ColumnReference)}
     both = match if compared <= set(match.split(" = ")) else f"({on.written}) AND {match}"
     return at.text[at.start : on.start] + both + at.text[on.end : at.end]
 

@@ -8,7 +8,7 @@ from tacit.errors import ErrorCode, Refused, substitute
 from tacit.plan.operands import kind_of, words_of
 from tacit.query.bound import TypedScalar
 from tacit.query.nodes import Call, Case, Literal, Scalar, find_location
-from tacit.query.suggest import written as find_written
+from tacit.query.suggest import quote_scalar
 from tacit.query.types import NUMERIC_TYPES, TIME_TYPES, Type
 
 _TRUTHS = dict.fromkeys(("true", "t", "yes", "1"), "TRUE") | dict.fromkeys(("false", "f", "no", "0"), "FALSE")
@@ -62,7 +62,7 @@ def _constant(scalar: Scalar, wanted: Type | None, beside: Scalar) -> tuple[str,
             fix = "compare with true or false" if truth is None else f"write {truth} in place of {written}"
             return fix, scalar, truth
         case Type.DATE | Type.TIMESTAMP if number:
-            year = f"YEAR({find_written(beside)})"
+            year = f"YEAR({quote_scalar(beside)})"
             return f"compare the year: {year}", beside, year
     return None
 

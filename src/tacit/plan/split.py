@@ -37,7 +37,7 @@ from tacit.query.nodes import (
     is_star,
     walk,
 )
-from tacit.query.suggest import refuse_without_aggregate, substitute_everywhere, written
+from tacit.query.suggest import quote_scalar, refuse_without_aggregate, substitute_everywhere
 from tacit.query.types import NUMERIC_TYPES, Key, Type
 
 MAX_GROUPS = 10_000
@@ -211,7 +211,7 @@ class _Splitter:
         found = self.relation.field_of(node)
         function = "AVG" if found.bound.type in NUMERIC_TYPES else "COUNT"
         group = "" if found.values is None else ", or group by it"
-        instead = f"{function}({written(node)})"
+        instead = f"{function}({quote_scalar(node)})"
         return Refused(
             ErrorCode.RAW_COLUMN,
             f"{node.name} would show the values of single rows",
@@ -285,7 +285,7 @@ def _refuse_float(bound: TypedScalar, scalar: Scalar) -> Refused:
     width = 1
     while (bound.upper - bound.lower) / width > _MOST_SUGGESTED:
         width *= 10
-    inner = written(scalar)
+    inner = quote_scalar(scalar)
     floor = f"FLOOR({inner})" if width == 1 else f"FLOOR({f'({inner})' if ' ' in inner else inner} / {width})"
     suggestion = substitute_everywhere(at, floor)
     return Refused(ErrorCode.TYPE, what, at=at, fix=f"group by {floor}", suggestion=suggestion)

@@ -44,7 +44,7 @@ from tacit.query.nodes import (
     rebuild,
     walk,
 )
-from tacit.query.suggest import written
+from tacit.query.suggest import quote_scalar
 from tacit.query.types import Type
 
 _MOST_WINDOWS = 50  # of one subquery; each may sort the table
@@ -236,7 +236,7 @@ class _Windows:
             what, at = "cannot partition by a float", find_location(scalar)
             fix, whole = "partition by whole numbers", None
             if bound.is_bounded:
-                whole = f"CAST({written(scalar)} AS INTEGER)"
+                whole = f"CAST({quote_scalar(scalar)} AS INTEGER)"
                 fix = f"{fix}: {whole}"
             raise Refused(ErrorCode.TYPE, what, at=at, fix=fix, instead=whole)
         return self._column(bound.scalar)
@@ -367,9 +367,9 @@ class _Windows:
         assert argument is not None
         if aggregate.function in {"min", "max"}:
             if argument.type in {Type.TEXT, Type.BOOL, None}:
-                what, counted = f"{name} needs a number or a date", f"COUNT({quote_argument(aggregate)})"
-                fix = f"count the rows that have a value: {counted}"
-                raise Refused(ErrorCode.TYPE, what, at=aggregate.at, fix=fix, instead=counted)
+                what, instead = f"{name} needs a number or a date", f"COUNT({quote_argument(aggregate)})"
+                fix = f"count the rows that have a value: {instead}"
+                raise Refused(ErrorCode.TYPE, what, at=aggregate.at, fix=fix, instead=instead)
             return pass_cap(argument, over(aggregate.function, argument.scalar))
         grid = quantize_argument(aggregate, argument)
         total = over("sum", grid.scalar)

@@ -198,17 +198,16 @@ def refuse_statement(key: str, at: SourceLocation) -> Refused:
             ErrorCode.STATEMENT, "only SELECT is answered", at=at, fix="use explain, schema and budget instead"
         )
     if key == "TABLE":
-        fix, instead = "write SELECT * FROM", "SELECT * FROM"
-        return Refused(ErrorCode.STATEMENT, "only SELECT is answered", at=at, fix=fix, instead=instead)
+        rows = "SELECT * FROM"
+        return Refused(ErrorCode.STATEMENT, "only SELECT is answered", at=at, fix=f"write {rows}", instead=rows)
     if key in OTHER_STATEMENTS:
         return Refused(ErrorCode.STATEMENT, "only SELECT is answered", at=at, fix="write it as a select")
     if key in WRITE_STATEMENTS:
         what = "only SELECT is answered; nothing is ever written"
         return Refused(ErrorCode.STATEMENT, what, at=at, fix="ask a question, which starts with select")
-    fix, instead = "a question starts with the word select", None
-    if get_close_matches(key, ["SELECT"]):
-        fix, instead = "write SELECT", "SELECT"
-    return Refused(ErrorCode.SYNTAX, "this is not SQL that can be read", at=at, fix=fix, instead=instead)
+    meant = "SELECT" if get_close_matches(key, ["SELECT"]) else None
+    fix = "a question starts with the word select" if meant is None else f"write {meant}"
+    return Refused(ErrorCode.SYNTAX, "this is not SQL that can be read", at=at, fix=fix, instead=meant)
 
 
 def refuse_unsupported(what: str, fix: str, at: SourceLocation | None, instead: str | None = None) -> Refused:

@@ -11,7 +11,7 @@ from tacit.query.nodes import Query, Scalar, find_location
 _SIMPLE = re.compile(r"[\w.\"]+(\([^()]*\))?")  # a column, or a call: it needs no brackets
 
 
-def written(scalar: Scalar) -> str:
+def quote_scalar(scalar: Scalar) -> str:
     """Return a scalar as the question has it."""
     at = find_location(scalar)
     return "this" if at is None else at.written

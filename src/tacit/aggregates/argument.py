@@ -15,7 +15,7 @@ from tacit.query.function_calls import AggregateSyntax, CallSyntax, refuse_argum
 from tacit.query.functions import Function
 from tacit.query.nodes import Aggregate, Call, Case, Clamp, Literal, Quantize, Scalar, find_location
 from tacit.query.suggest import clamp, is_known
-from tacit.query.timestamps import HOUR, MINUTE, SECOND
+from tacit.query.timestamps import HOUR, MINUTE, SECOND, to_datetime
 from tacit.query.types import NUMERIC_TYPES, ORDERED_TYPES, TIME_TYPES, Type
 
 FINEST = 2**40  # steps between zero and the larger bound; a finer grid than this tells nothing more
@@ -76,6 +76,9 @@ def _fix_type(aggregate: Aggregate, argument: TypedScalar) -> tuple[str, str | N
         case Type.DATE if argument.lower is not None and argument.upper is not None:
             days = f"{inner} - DATE '{datetime.date.fromordinal(int(argument.lower))}'"
             return f"count days: {quote_with(aggregate, days)}", quote_with(aggregate, days)
+        case Type.TIMESTAMP if argument.lower is not None and argument.upper is not None:
+            hours = f"DATE_DIFF('hour', TIMESTAMP '{to_datetime(int(argument.lower))}', {inner})"
+            return f"count hours: {quote_with(aggregate, hours)}", quote_with(aggregate, hours)
         case Type.DATE | Type.TIMESTAMP:
             return "count the days from a date, and ask the owner for lower and upper", None
     instead = f"COUNT({inner})" + ("" if filtered is None else f" FILTER (WHERE {filtered})")

@@ -781,7 +781,8 @@ class _Binder:
             fix = owner = "ask the owner for lower and upper"
             suggestion = None
             for part in node.arguments if isinstance(node, Call) else ():
-                operand = None if is_interval(part) else self.bind(part)
+                is_written = find_location(part) not in {None, find_location(node)}  # and not put there by the parser
+                operand = self.bind(part) if is_written and not is_interval(part) else None
                 if operand is not None and not operand.is_bounded and operand.type in NUMERIC_TYPES:
                     bounded = clamp_present(quote_scalar(part))
                     suggestion = substitute_everywhere(find_location(part), bounded)

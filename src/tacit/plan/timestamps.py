@@ -60,7 +60,7 @@ def as_timestamp(operand: TypedScalar, node: Scalar) -> TypedScalar:
         case Type.TEXT, Literal(text):
             moment = parse_iso_timestamp(str(text))
             if moment is None:
-                fix = "write a time that there is, as in 2025-12-31 10:00:00, in the column's zone"
+                fix = "write a time that there is, as in 2025-12-31 10:00:00, without an offset"
                 what = f"'{to_printable(str(text))}' is not a timestamp"
                 raise Refused(ErrorCode.TYPE, what, at=find_location(node), fix=fix)
             return constant_timestamp(moment)

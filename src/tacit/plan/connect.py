@@ -74,6 +74,11 @@ def has_column(relation: Relation, node: ColumnReference) -> bool:
     )
 
 
+def _is_own(relation: Relation, node: ColumnReference) -> bool:
+    """Whether a name means a column of a relation that is not implied by another table."""
+    return any(f.name.lower() == node.name.lower() and belongs_to(f, node.table) for f in relation.fields)
+
+
 def _has_cross(source: FromItem) -> bool:
     return any(join.is_cross for join in joins_of(source))
 
@@ -189,6 +194,8 @@ class _Sources:
         for node in walk(scalar):
             if isinstance(node, ColumnReference):
                 named = [number for number, item in enumerate(self.items) if has_column(item.relation, node)]
+                if len(named) > 1:  # a table that reaches its unit through another has no such column itself
+                    named = [number for number in named if _is_own(self.items[number].relation, node)]
                 if len(named) != 1:
                     return set()
                 found.update(named)

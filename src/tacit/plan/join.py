@@ -350,7 +350,10 @@ def _add_match(node: Join, match: str) -> str | None:
         return None
     assert node.on is not None
     compared = {quote_scalar(part) for part in walk(node.on) if isinstance(part, ColumnReference)}
-    both = match if compared <= set(match.split(" = ")) else f"({on.written}) AND {match}"
+    matched = set(match.split(" = "))
+    if compared & matched and not compared <= matched:
+        return None  # as in a.id <> b.id, where it would contradict
+    both = match if compared <= matched else f"({on.written}) AND {match}"
     return at.text[at.start : on.start] + both + at.text[on.end : at.end]
 
 

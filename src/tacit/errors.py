@@ -111,11 +111,11 @@ def substitute(*edits: tuple[SourceLocation | None, str]) -> str | None:
     >>> substitute((at, "SELECT * FROM"))
     'SELECT * FROM t'
     """
-    found = [(at.start, at.end, at.text, sql) for at, sql in edits if at is not None and at.text]
-    if len(found) < len(edits):
+    if not edits or not all(at is not None and at.text for at, _ in edits):
         return None
-    text = found[0][2]
-    for start, end, _, sql in sorted(found, reverse=True):
+    found = {(at.start, at.end, sql) for at, sql in edits if at is not None}
+    text = edits[0][0].text if edits[0][0] is not None else ""
+    for start, end, sql in sorted(found, reverse=True):
         text = text[:start] + sql + text[end:]
     return text
 

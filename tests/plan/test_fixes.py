@@ -248,6 +248,19 @@ def test_parts_of_sql_that_are_not_answered_have_fixes_in_words() -> None:
             f"SELECT COUNT(*) FROM visits WHERE {' AND '.join(['age > 10'] * 30)} AND ward = 1",
             f"SELECT COUNT(*) FROM visits WHERE {' AND '.join(['age > 10'] * 30)} AND ward = '1'",
         ),
+        # a key is made coarser in the select list and in ORDER BY too, and not in WHERE or in an aggregate
+        (
+            "SELECT cost AS c, SUM(cost) FROM visits WHERE cost > 3 GROUP BY cost ORDER BY cost",
+            "SELECT FLOOR(cost / 10) AS c, SUM(cost) FROM visits WHERE cost > 3 GROUP BY FLOOR(cost / 10) "
+            "ORDER BY FLOOR(cost / 10)",
+        ),
+        # what is clamped is clamped wherever it stands, and alone
+        (
+            "SELECT COUNT(*) FROM visits WHERE pulse > 3 AND (ROUND(pulse) = 3 OR round( pulse ) = 4)",
+            "SELECT COUNT(*) FROM visits WHERE pulse > 3 AND (ROUND(CASE WHEN pulse IS NOT NULL THEN "
+            "GREATEST(0, LEAST(pulse, 1000)) END) = 3 OR ROUND(CASE WHEN pulse IS NOT NULL THEN "
+            "GREATEST(0, LEAST(pulse, 1000)) END) = 4)",
+        ),
         # in a part of WITH
         (
             "WITH s AS (SELECT LEFT(diagnosis) AS d FROM visits) SELECT COUNT(DISTINCT d) FROM s",

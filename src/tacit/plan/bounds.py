@@ -785,7 +785,7 @@ class _Binder:
                 operand = self.bind(part) if is_written and not is_interval(part) else None
                 if operand is not None and not operand.is_bounded and operand.type in NUMERIC_TYPES:
                     bounded = clamp_present(quote_scalar(part))
-                    suggestion = substitute_everywhere(find_location(part), bounded)
+                    suggestion = substitute_everywhere(find_location(node), find_location(part), bounded)
                     fix = f"clamp it: {bounded}, or {owner}"
                     break
             raise Refused(ErrorCode.UNBOUNDED, what, at=find_location(node), fix=fix, suggestion=suggestion)

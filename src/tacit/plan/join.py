@@ -351,20 +351,31 @@ def _add_match(node: Join, match: str) -> str | None:
     assert node.on is not None
     compared = {quote_scalar(part) for part in walk(node.on) if isinstance(part, ColumnReference)}
     matched = set(match.split(" = "))
-    if compared & matched and not compared <= matched:
-        return None  # as in a.id <> b.id, where it would contradict
-    both = match if compared <= matched else f"({on.written}) AND {match}"
+    if compared <= matched:
+        return at.text[at.start : on.start] + match + at.text[on.end : at.end]
+    for part in walk(node.on):
+        if (
+            isinstance(part, Call)
+            and part.function != Function.EQUAL
+            and matched == set(map(quote_scalar, part.arguments))
+        ):
+            return None  # as in a.id <> b.id, which it would contradict
+    both = f"({on.written}) AND {match}"
     return at.text[at.start : on.start] + both + at.text[on.end : at.end]
 
 
 def _connect_match(node: Join, match: str) -> tuple[str, str | None]:
     """How to match the rows of a comma or a CROSS JOIN, and the question that does."""
     at = node.at
-    before = None if at is None else re.search(r"\s*(,|\bCROSS\s+JOIN)\s*$", at.text[: at.start], re.IGNORECASE)
-    if at is None or before is None:
+    words = [] if at is None else at.text[: at.start].rsplit(maxsplit=2)
+    if at is not None and words and words[-1].endswith(","):
+        before = at.text[: at.start].rstrip().removesuffix(",")
+    elif at is not None and [word.upper() for word in words[1:]] == ["CROSS", "JOIN"]:
+        before = words[0]
+    else:
         return f"say which of their rows match: {match}", None
     joined = f"JOIN {at.written} ON {match}"
-    return f"say which of their rows match: {joined}", f"{at.text[: before.start()]} {joined}{at.text[at.end :]}"
+    return f"say which of their rows match: {joined}", f"{before} {joined}{at.text[at.end :]}"
 
 
 def suggest_match(left: Relation, right: Relation) -> str | None:

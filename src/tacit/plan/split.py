@@ -13,7 +13,7 @@ from tacit.aggregates.argument import quote_aggregate
 from tacit.aggregates.base import BoundAggregate
 from tacit.aggregates.registry import function_of
 from tacit.answers.post_processing_plan import OutputColumn
-from tacit.errors import ErrorCode, Refused, SourceLocation
+from tacit.errors import ErrorCode, Refused, SourceLocation, substitute
 from tacit.plan.bounds import TypedScalar, bind, domain
 from tacit.plan.narrow import KeyNarrowing
 from tacit.plan.relation import Field, Relation, condition
@@ -37,7 +37,7 @@ from tacit.query.nodes import (
     is_star,
     walk,
 )
-from tacit.query.suggest import quote_scalar, refuse_without_aggregate, substitute_everywhere
+from tacit.query.suggest import quote_scalar, refuse_without_aggregate
 from tacit.query.types import NUMERIC_TYPES, Key, Type
 
 MAX_GROUPS = 10_000
@@ -140,11 +140,26 @@ class _Splitter:
         """A float that is always a whole number, such as FLOOR(age / 10), as an integer."""
         whole = bound.step is not None and bound.step > 0 and bound.step % 1 == 0
         if not whole or not bound.is_bounded or bound.lower is None or bound.upper is None:
-            raise _refuse_float(bound, scalar)
+            raise self.refuse_float(bound, scalar)
         if max(abs(bound.lower), abs(bound.upper)) > _LARGEST_KEY:
             what, fix = "cannot group by numbers that may be larger than 2^62", "group by smaller ones"
             raise Refused(ErrorCode.OVERFLOW, what, at=find_location(scalar), fix=fix)
         return GroupKey(Quantize(bound.scalar, Fraction(1), int(bound.lower), int(bound.upper)), values)
+
+    def refuse_float(self, bound: TypedScalar, scalar: Scalar) -> Refused:
+        """A refusal of a key that is a float, which FLOOR makes whole; of many values, of tens or more."""
+        what, at = "cannot group by a float", find_location(scalar)
+        if not bound.is_bounded or bound.lower is None or bound.upper is None:
+            return Refused(ErrorCode.TYPE, what, at=at, fix="group by whole numbers that have bounds")
+        width = 1
+        while (bound.upper - bound.lower) / width > _MOST_SUGGESTED:
+            width *= 10
+        inner = quote_scalar(scalar)
+        floor = f"FLOOR({inner})" if width == 1 else f"FLOOR({f'({inner})' if ' ' in inner else inner} / {width})"
+        query = self.query
+        named = (*(o.scalar for o in query.outputs), *query.keys, *(item.scalar for item in query.order))
+        suggestion = substitute((at, floor), *((find_location(one), floor) for one in named if one == scalar))
+        return Refused(ErrorCode.TYPE, what, at=at, fix=f"group by {floor}", suggestion=suggestion)
 
     def is_field(self, column: ColumnReference) -> bool:
         return any(f.name.lower() == column.name.lower() for f in self.relation.fields)
@@ -275,20 +290,6 @@ def _count_of_ones(node: Aggregate) -> Aggregate:
             if other is None or type(other) is int:
                 return replace(node, function="count", argument=Case(((when, Literal(1)),), Literal(None), node.at))
     return node
-
-
-def _refuse_float(bound: TypedScalar, scalar: Scalar) -> Refused:
-    """A refusal of a key that is a float, which FLOOR makes whole; of many values, of tens or more."""
-    what, at = "cannot group by a float", find_location(scalar)
-    if not bound.is_bounded or bound.lower is None or bound.upper is None:
-        return Refused(ErrorCode.TYPE, what, at=at, fix="group by whole numbers that have bounds")
-    width = 1
-    while (bound.upper - bound.lower) / width > _MOST_SUGGESTED:
-        width *= 10
-    inner = quote_scalar(scalar)
-    floor = f"FLOOR({inner})" if width == 1 else f"FLOOR({f'({inner})' if ' ' in inner else inner} / {width})"
-    suggestion = substitute_everywhere(at, floor)
-    return Refused(ErrorCode.TYPE, what, at=at, fix=f"group by {floor}", suggestion=suggestion)
 
 
 def _a_list(node: Aggregate, at: SourceLocation | None) -> Refused:

@@ -395,8 +395,8 @@ class _Windows:
 def _add_partition(window: Window, unit: str) -> str | None:
     """A window in the analyst's own words, with the unit in its partition; None where it has only a name."""
     words = "" if window.at is None else window.at.written
-    found = re.search(r"\bOVER\s*\(\s*(PARTITION\s+BY\s+)?(?=.*\)$)", words, re.IGNORECASE | re.DOTALL)
-    if found is None:
+    found = re.search(r"\bOVER\s*\(\s*(PARTITION\s+BY\s+)?", words, re.IGNORECASE)
+    if found is None or not words.endswith(")"):
         return None
     rest = words[found.end() :]
     between = ", " if found[1] else " " if rest != ")" else ""

@@ -33,27 +33,30 @@ def clamp_present(inner: str) -> str:
     return f"CASE WHEN {is_known(inner)} THEN {clamp(inner)} END"
 
 
-def substitute_everywhere(at: SourceLocation | None, sql: str) -> str | None:
-    """Return the question with other SQL in the place of a column wherever it stands, if that is in one SELECT.
+def substitute_everywhere(whole: SourceLocation | None, part: SourceLocation | None, sql: str) -> str | None:
+    """Return the question with other SQL in the place of a part, wherever the whole stands that it is a part of.
 
-    So a key is the same in GROUP BY and in the select list. In several queries a name may mean several columns.
+    So a key is the same in GROUP BY and in the select list. With several SELECT only the part itself is changed: a name
+    may mean several columns.
     """
-    if at is None or not at.text:
+    if whole is None or part is None or not whole.text or not whole.start <= part.start <= part.end <= whole.end:
         return None
-    tokens = list(scan(at.text, QUESTION))
-    word = at.written.lower()
-    if sum(token.key == "SELECT" for token in tokens) > 1 or not word.isidentifier():
-        return substitute((at, sql))
-    found = at.text
-    for before, token, after in reversed(list(zip([None, *tokens], tokens, [*tokens[1:], None], strict=False))):
-        named = token.kind == "word" and token.text.lower() == word
-        if (
-            named
-            and (before is None or before.key not in {"AS", "."})
-            and (after is None or after.key not in {"(", "."})
-        ):
-            found = found[: token.start] + sql + found[token.end :]
-    return found
+    tokens = list(scan(whole.text, QUESTION))
+    keys = [token.key or token.text for token in tokens]
+    inside = [place for place, token in enumerate(tokens) if whole.start <= token.start and token.end <= whole.end]
+    if keys.count("SELECT") > 1 or not inside:
+        return substitute((part, sql))
+    sought = keys[inside[0] : inside[-1] + 1]
+    found = whole.text[whole.start : part.start] + sql + whole.text[part.end : whole.end]
+    text, place, end = [], 0, 0
+    while place <= len(keys) - len(sought):
+        if keys[place : place + len(sought)] == sought:
+            text += [whole.text[end : tokens[place].start], found]
+            end = tokens[place + len(sought) - 1].end
+            place += len(sought)
+        else:
+            place += 1
+    return "".join([*text, whole.text[end:]])
 
 
 def refuse_without_aggregate(query: Query) -> Refused:

@@ -52,8 +52,18 @@ def test_a_servers_errors_are_text_of_limited_length():
     for kind in ("", "ledger", "parameter", "failed"):
         place = {"line": 1, "column": 1, "excerpt": HOSTILE, "source": HOSTILE}
         error = error_from_json(
-            {"error": {"code": "syntax", "what": HOSTILE, "fix": HOSTILE, "kind": kind, "at": place}}
+            {
+                "error": {
+                    "code": "syntax",
+                    "what": HOSTILE,
+                    "fix": HOSTILE,
+                    "kind": kind,
+                    "at": place,
+                    "suggestion": HOSTILE,
+                }
+            }
         )
+        assert is_safe(error.suggestion or "", "\n") and len(error.suggestion or "") <= 100_100
         assert isinstance(error, TacitError)
         assert is_safe(str(error), "\n") and len(str(error)) < 12_000
         assert str(error).count("\n") <= 4  # what, the place in three lines, and the fix

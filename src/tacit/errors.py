@@ -7,7 +7,7 @@ refused [unbounded]: SUM(cost * age) has no bound
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar
 
@@ -69,6 +69,9 @@ class ErrorCode(StrEnum):
     FAILED = "failed"
 
 
+_LONGEST_CODE = 250  # characters of a fix that is code; the suggestion has all of it
+
+
 @dataclass(frozen=True)
 class SourceLocation:
     """A stretch of one line of a text: a question, or a policy file."""
@@ -79,18 +82,42 @@ class SourceLocation:
     length: int = 1
     source: str = ""
     offset: int = 0  # columns of the line that stand before the excerpt
+    text: str = field(default="", repr=False, compare=False)  # the whole question, where it is known
+    start: int = field(default=0, repr=False, compare=False)  # the stretch is text[start:end], over any number of lines
+    end: int = field(default=0, repr=False, compare=False)
 
     @property
     def words(self) -> str:
-        """The stretch itself."""
+        """The stretch itself, as far as it is shown."""
         start = self.column - 1 - self.offset
         return self.excerpt[start : start + self.length]
+
+    @property
+    def written(self) -> str:
+        """The whole stretch as it is written."""
+        return self.text[self.start : self.end] if self.text else self.words
 
     def __str__(self) -> str:
         """The place in words, and the line with the stretch underlined."""
         name = f"{self.source}, " if self.source else ""
         marks = " " * (self.column - 1 - self.offset) + "^" * max(1, self.length)
         return f"{name}line {self.line}, column {self.column}\n    {self.excerpt}\n    {marks}"
+
+
+def substitute(*edits: tuple[SourceLocation | None, str]) -> str | None:
+    """Return the question with other SQL in the place of some stretches; None where one of them is not known.
+
+    >>> at = SourceLocation(1, 1, "TABLE t", 5, text="TABLE t", start=0, end=5)
+    >>> substitute((at, "SELECT * FROM"))
+    'SELECT * FROM t'
+    """
+    if not edits or not all(at is not None and at.text for at, _ in edits):
+        return None
+    found = {(at.start, at.end, sql) for at, sql in edits if at is not None}
+    text = edits[0][0].text if edits[0][0] is not None else ""
+    for start, end, sql in sorted(found, reverse=True):
+        text = text[:start] + sql + text[end:]
+    return text
 
 
 class TacitError(Exception):
@@ -106,6 +133,8 @@ class TacitError(Exception):
         Where, in a question or a policy file.
     fix : str
         What to write instead; empty where there is nothing to.
+    suggestion : str or None
+        The whole question with the fix put in, where the fix is code; None where it is advice.
     retry_after : float or None
         Seconds after which the same may succeed; None where waiting does not help.
 
@@ -129,6 +158,7 @@ class TacitError(Exception):
         at: SourceLocation | None = None,
         fix: str = "",
         retry_after: float | None = None,
+        suggestion: str | None = None,
     ) -> None:
         super().__init__(what)
         self.code = code
@@ -136,6 +166,7 @@ class TacitError(Exception):
         self.at = at
         self.fix = fix
         self.retry_after = retry_after
+        self.suggestion = suggestion
 
     def __str__(self) -> str:
         lines = [f"{self.verb} [{self.code}]: {self.what}"]
@@ -146,7 +177,7 @@ class TacitError(Exception):
         return "\n".join(lines)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.code, self.what, self.at, self.fix, self.retry_after)
+        return _rebuild, (type(self), self.code, self.what, self.at, self.fix, self.retry_after, self.suggestion)
 
 
 def _rebuild(
@@ -156,9 +187,10 @@ def _rebuild(
     at: SourceLocation | None,
     fix: str,
     retry_after: float | None = None,
+    suggestion: str | None = None,
 ) -> TacitError:
     """Unpickle an error, whose fields are keywords."""
-    return kind(code, what, at=at, fix=fix, retry_after=retry_after)
+    return kind(code, what, at=at, fix=fix, retry_after=retry_after, suggestion=suggestion)
 
 
 class Refused(TacitError):
@@ -176,6 +208,25 @@ class Refused(TacitError):
     """
 
     verb = "refused"
+
+    def __init__(
+        self,
+        code: ErrorCode,
+        what: str,
+        *,
+        at: SourceLocation | None = None,
+        fix: str = "",
+        retry_after: float | None = None,
+        suggestion: str | None = None,
+        instead: str | None = None,
+    ) -> None:
+        """Take the suggestion as it is, or make it by putting `instead` in the place of what is marked."""
+        if instead is not None:
+            suggestion = substitute((at, instead))
+        if suggestion is not None:  # of words of the question, which may run over lines
+            fix = "".join(character if character.isprintable() else " " for character in fix)
+            fix = fix if len(fix) <= _LONGEST_CODE else f"{fix[: _LONGEST_CODE - 3]}..."
+        super().__init__(code, what, at=at, fix=fix, retry_after=retry_after, suggestion=suggestion)
 
 
 class ParameterError(TacitError, ValueError):

@@ -45,6 +45,12 @@ def test_so_much_is_answered(policies: dict[str, Policy]) -> None:
     assert len(found) >= ANSWERED
 
 
+def test_a_name_is_of_the_table_that_has_the_column(policies: dict[str, Policy]) -> None:
+    # lineitem reaches its unit through orders, so o_custkey could be a name of both
+    joined = "FROM customer, orders, lineitem WHERE c_custkey = o_custkey AND l_orderkey = o_orderkey"
+    assert planned(f"SELECT COUNT(*) {joined}", policies["tpch"])
+
+
 @pytest.mark.slow
 def test_so_many_pairs_are_one_charge(policies: dict[str, Policy]) -> None:
     same = 0

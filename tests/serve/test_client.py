@@ -255,6 +255,12 @@ def test_errors_keep_their_class(error):
     assert type(error_from_json(error_to_dict(error))) is type(error)
 
 
+def test_a_suggestion_comes_as_it_was_made():
+    error = Refused(ErrorCode.TYPE, "x", fix="write 40", suggestion="SELECT COUNT(*)\nFROM visits WHERE age = 40")
+    assert error_from_json(error_to_dict(error)).suggestion == error.suggestion
+    assert error_from_json(error_to_dict(Refused(ErrorCode.TYPE, "x"))).suggestion is None
+
+
 @pytest.mark.parametrize("data", [b"", b"{}", b"ARROW1"])
 def test_what_is_no_answer_is_a_protocol_error(data):
     with pytest.raises(Refused, match="no answer"):

@@ -201,7 +201,14 @@ def test_statuses_of_errors(ask, fields, status, code):
     ask()  # the budget is 1,000, as is the largest price: now less is left
     response = ask(**{"sql": "SELECT SUM(cost) AS n FROM visits", **fields})
     assert (response.status_code, response.json()["error"]["code"]) == (status, code)
-    assert set(response.json()["error"]) == {"code", "kind", "what", "at", "fix"}
+    assert set(response.json()["error"]) - {"suggestion"} == {"code", "kind", "what", "at", "fix"}
+
+
+def test_a_fix_that_is_code_is_told_as_a_whole_question(ask):
+    assert "suggestion" not in ask("SELECT AVG(heigth) AS n FROM visits").json()["error"]
+    suggestion = ask("SELECT COUNT(*) AS n FROM visits WHERE age = '40'").json()["error"]["suggestion"]
+    assert suggestion == "SELECT COUNT(*) AS n FROM visits WHERE age = 40"
+    assert ask(suggestion).status_code == 200
 
 
 def test_the_place_of_an_error_is_told(ask):

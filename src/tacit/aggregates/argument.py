@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -13,7 +14,8 @@ from tacit.query.bound import LEAST_INT, MOST_INT, TypedScalar
 from tacit.query.function_calls import AggregateSyntax, CallSyntax, refuse_arguments, single_operand
 from tacit.query.functions import Function
 from tacit.query.nodes import Aggregate, Call, Case, Clamp, Literal, Quantize, Scalar, find_location
-from tacit.query.timestamps import HOUR, MINUTE, SECOND
+from tacit.query.suggest import clamp, is_known
+from tacit.query.timestamps import HOUR, MINUTE, SECOND, to_datetime
 from tacit.query.types import NUMERIC_TYPES, ORDERED_TYPES, TIME_TYPES, Type
 
 FINEST = 2**40  # steps between zero and the larger bound; a finer grid than this tells nothing more
@@ -21,11 +23,6 @@ FINEST_SQUARE = 2**30  # the same where the square of a value must fit 64 bits
 _SMALLEST = Fraction(1, 10**100)  # a step below this, and one over it, are out of a double's reach
 _DEFAULT = 10**6  # steps of a float that has no grid of its own
 _MOST_MOMENTS = 10**6  # seconds of 11 days, or minutes of two years
-_INSTEAD: dict[Type | None, str] = {
-    Type.BOOL: "COUNT(*) FILTER (WHERE x)",
-    Type.TIMESTAMP: "MEDIAN(x) takes timestamps; or count hours first: DATE_DIFF('hour', TIMESTAMP '2025-01-01', x)",
-    Type.DATE: "MEDIAN(x) takes dates; or count days first: x - DATE '2025-01-01'",
-}
 
 
 def quantize_argument(
@@ -39,8 +36,9 @@ def quantize_argument(
         return QuantizedArgument(argument.scalar, Fraction(1), int(argument.lower), int(argument.upper))
     if argument.type not in (ORDERED_TYPES if dates else NUMERIC_TYPES):
         needed = "a number or a date" if dates else "a number"
-        fix = _INSTEAD.get(argument.type, "COUNT(x) counts values of any type")
-        raise Refused(ErrorCode.TYPE, f"{name} needs {needed}, got {argument.type or 'NULL'}", at=aggregate.at, fix=fix)
+        what = f"{name} needs {needed}, got {argument.type or 'NULL'}"
+        fix, instead = _fix_type(aggregate, argument)
+        raise Refused(ErrorCode.TYPE, what, at=aggregate.at, fix=fix, instead=instead)
     if not argument.is_bounded and argument.capped is not None:
         argument = argument.capped
     if not argument.is_bounded or argument.lower is None or argument.upper is None:
@@ -49,9 +47,8 @@ def quantize_argument(
     if argument.type is Type.INT:
         if finest == FINEST_SQUARE < size:
             what = f"{name} has bounds whose squares do not fit the machine"
-            inner = quote_argument(aggregate)
-            clamped = quote_with(aggregate, f"GREATEST(-{finest}, LEAST({inner}, {finest}))")
-            raise Refused(ErrorCode.OVERFLOW, what, at=aggregate.at, fix=f"clamp it: {clamped}")
+            clamped = quote_clamped(aggregate, argument, low=f"-{finest}", high=str(finest))
+            raise Refused(ErrorCode.OVERFLOW, what, at=aggregate.at, fix=f"clamp it: {clamped}", instead=clamped)
         # Interval arithmetic has bounded it already; clamping once more costs little, and trusts nobody.
         whole = isinstance(argument.scalar, Clamp | Literal) or is_never_null(argument.scalar)
         scalar = argument.scalar if whole else Clamp(argument.scalar, argument.lower, argument.upper, whole=True)
@@ -64,6 +61,28 @@ def quantize_argument(
     if isinstance(scalar, Clamp) and not scalar.note and (scalar.lower, scalar.upper) == (lower * step, upper * step):
         scalar = scalar.operand  # rounding moves nothing across a point of the grid, so clamping once is enough
     return QuantizedArgument(Quantize(scalar, step, lower, upper), step, lower, upper)
+
+
+def _fix_type(aggregate: Aggregate, argument: TypedScalar) -> tuple[str, str | None]:
+    """Return what to ask in the place of an aggregate of another type than it takes, and that as SQL."""
+    inner, filtered = quote_argument(aggregate), quote_filter(aggregate)
+    match argument.type:
+        case None:
+            return "give it a column", None
+        case Type.BOOL:
+            counted = inner if filtered is None else f"({filtered}) AND ({inner})"
+            instead = f"COUNT(*) FILTER (WHERE {counted})"
+            return f"count the rows where it holds: {instead}", instead
+        case Type.DATE if argument.lower is not None and argument.upper is not None:
+            days = f"{inner} - DATE '{datetime.date.fromordinal(int(argument.lower))}'"
+            return f"count days: {quote_with(aggregate, days)}", quote_with(aggregate, days)
+        case Type.TIMESTAMP if argument.lower is not None and argument.upper is not None:
+            hours = f"DATE_DIFF('hour', TIMESTAMP '{to_datetime(int(argument.lower))}', {inner})"
+            return f"count hours: {quote_with(aggregate, hours)}", quote_with(aggregate, hours)
+        case Type.DATE | Type.TIMESTAMP:
+            return "count the days from a date, and ask the owner for lower and upper", None
+    instead = f"COUNT({inner})" + ("" if filtered is None else f" FILTER (WHERE {filtered})")
+    return f"count the rows that have a value: {instead}", instead
 
 
 def _quantize_timestamp(scalar: Scalar, lower: int, upper: int) -> QuantizedArgument:
@@ -87,9 +106,7 @@ def read_conditional(function: str) -> AggregateSyntax:
 
     def read(written: CallSyntax) -> Aggregate:
         if written.star or len(written.arguments) != 2:
-            at = find_location(written.arguments[0]) if written.arguments else None
-            quoted = "x" if at is None else at.words
-            raise refuse_arguments(written, f"{written.name.upper()}({quoted}, {quoted} > 0)")
+            raise refuse_arguments(written, "", "give it a value, and a condition that says where it counts")
         value, condition = written.arguments
         return Aggregate(function, Case(((condition, value),), Literal(None), find_location(value)))
 
@@ -106,7 +123,6 @@ def is_never_null(scalar: Scalar) -> bool:
 
 def refuse_unbounded(aggregate: Aggregate, argument: TypedScalar) -> Refused:
     """Return the refusal of an argument without bounds: what is missing, and the clamp that would do."""
-    inner = quote_argument(aggregate)
     low, high = argument.lower is not None, argument.upper is not None
     if argument.is_undeclared:
         low, high = argument.lower != LEAST_INT, argument.upper != MOST_INT
@@ -115,10 +131,9 @@ def refuse_unbounded(aggregate: Aggregate, argument: TypedScalar) -> Refused:
     if argument.type in TIME_TYPES:
         fix = "ask the owner for lower and upper"
         return Refused(ErrorCode.UNBOUNDED, what, at=aggregate.at, fix=fix)
-    capped = inner if high else f"LEAST({inner}, 1000)"
-    clamped = capped if low else f"GREATEST(0, {capped})"
-    fix = f"clamp it: {quote_with(aggregate, clamped)}, or ask the owner for lower and upper"
-    return Refused(ErrorCode.UNBOUNDED, what, at=aggregate.at, fix=fix)
+    instead = quote_clamped(aggregate, argument, low=None if low else "0", high=None if high else "1000")
+    fix = f"clamp it: {instead}, or ask the owner for lower and upper"
+    return Refused(ErrorCode.UNBOUNDED, what, at=aggregate.at, fix=fix, instead=instead)
 
 
 def quote_aggregate(aggregate: Aggregate) -> str:
@@ -129,7 +144,7 @@ def quote_aggregate(aggregate: Aggregate) -> str:
 def quote_argument(aggregate: Aggregate) -> str:
     """Return the argument in the analyst's own words, without what FILTER has put around it."""
     at = _locate_argument(aggregate)
-    return "x" if at is None else at.words
+    return "x" if at is None else at.written
 
 
 def quote_filter(aggregate: Aggregate) -> str | None:
@@ -137,18 +152,30 @@ def quote_filter(aggregate: Aggregate) -> str | None:
     match aggregate.argument:
         case Case(((condition, _),), Literal(None), at=at) if at is not None and at == aggregate.at:
             found = find_location(condition)
-            return None if found is None else found.words
+            return None if found is None else found.written
     return None
 
 
 def quote_with(aggregate: Aggregate, inner: str) -> str:
     """Return the aggregate in the analyst's own words, with another argument."""
     at, old = aggregate.at, _locate_argument(aggregate)
-    if at is not None and old is not None and at.line == old.line:
-        start = old.column - at.column
-        if start > 0 and at.words[start : start + old.length] == old.words:
-            return at.words[:start] + inner + at.words[start + old.length :]
+    if at is not None and old is not None and at.start < old.start and old.end < at.end:
+        return at.text[at.start : old.start] + inner + at.text[old.end : at.end]
     return f"{aggregate.function.upper()}({inner})"
+
+
+def quote_clamped(aggregate: Aggregate, argument: TypedScalar, *, low: str | None, high: str | None) -> str:
+    """Return the aggregate with its argument within bounds, over the rows that have a value.
+
+    LEAST and GREATEST skip NULL, so a row without a value would count as one at the bound.
+    """
+    inner = quote_argument(aggregate)
+    clamped = clamp(inner, low=low, high=high)
+    if not argument.nullable:
+        return quote_with(aggregate, clamped)
+    if quote_filter(aggregate) is None:
+        return f"{quote_with(aggregate, clamped)} FILTER (WHERE {is_known(inner)})"
+    return quote_with(aggregate, f"CASE WHEN {is_known(inner)} THEN {clamped} END")
 
 
 def _locate_argument(aggregate: Aggregate) -> SourceLocation | None:

@@ -46,8 +46,9 @@ def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurem
     counted, filtered = inner if aggregate.function == "bool_or" else f"NOT ({inner})", quote_filter(aggregate)
     counted = counted if filtered is None else f"({filtered}) AND ({counted})"
     what = f"{quote_aggregate(aggregate)} over rows is not answered: a single row may decide it"
-    fix = f"count the rows that decide it: COUNT(*) FILTER (WHERE {counted})"
-    raise Refused(ErrorCode.UNKNOWN_FUNCTION, what, at=aggregate.at, fix=fix)
+    instead = f"COUNT(*) FILTER (WHERE {counted})"
+    fix = f"count the rows that decide it: {instead}"
+    raise Refused(ErrorCode.UNKNOWN_FUNCTION, what, at=aggregate.at, fix=fix, instead=instead)
 
 
 def _estimator(bound: BoundAggregate, measured: tuple[Measurement, ...], positions: list[int]) -> NoReturn:

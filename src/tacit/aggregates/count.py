@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from tacit.aggregates.argument import quantize_argument, quote_aggregate, quote_argument, quote_with
+from tacit.aggregates.argument import quantize_argument, quote_aggregate, quote_clamped
 from tacit.aggregates.base import (
     AggregateFunction,
     BoundAggregate,
@@ -17,7 +17,7 @@ from tacit.errors import ErrorCode, Refused
 from tacit.query.bound import TypedScalar
 from tacit.query.function_calls import AggregateSyntax, CallSyntax, refuse_arguments, single_operand
 from tacit.query.functions import Function
-from tacit.query.nodes import Aggregate, Call, Case, ExactStatistic, Literal, find_location
+from tacit.query.nodes import Aggregate, Call, Case, ExactStatistic, Literal
 from tacit.query.types import NUMERIC_TYPES, Type
 
 
@@ -63,8 +63,9 @@ def _distinct_measurement(bound: BoundAggregate) -> VectorMeasurement:
     if argument.type is Type.FLOAT:
         if not argument.is_bounded:
             what = f"{name} is of a float without bounds, so it has no grid to tell values apart on"
-            fix = f"clamp it: {quote_with(aggregate, f'GREATEST(0, LEAST({quote_argument(aggregate)}, 1000))')}"
-            raise Refused(ErrorCode.UNBOUNDED, what, at=aggregate.at, fix=fix)
+            clamped = quote_clamped(aggregate, argument, low="0", high="1000")
+            fix = f"clamp it: {clamped}"
+            raise Refused(ErrorCode.UNBOUNDED, what, at=aggregate.at, fix=fix, instead=clamped)
         scalar = quantize_argument(aggregate, argument).scalar
     return VectorMeasurement(((1, ExactStatistic("distinct", scalar)),), 0, 1, Fraction(1), name=name)
 
@@ -85,15 +86,16 @@ def _read(written: CallSyntax) -> Aggregate:
 def _read_star(written: CallSyntax) -> Aggregate:
     """Read COUNT_STAR()."""
     if written.arguments:
-        raise refuse_arguments(written, "COUNT(*)")
+        raise refuse_arguments(written, "COUNT(*)", "give it none")
     return Aggregate("count", None)
 
 
 def _read_condition(written: CallSyntax) -> Aggregate:
     """Read COUNT_IF(c) as COUNT(*) FILTER (WHERE c)."""
     if written.star or written.within is not None or len(written.arguments) != 1:
-        conditions = [at.words for at in map(find_location, written.arguments) if at is not None]
-        raise refuse_arguments(written, f"{written.name.upper()}({' AND '.join(conditions) or 'x > 0'})")
+        several = " AND ".join("(x)".replace("x", letter) for letter in "abcdefgh"[: len(written.arguments)])
+        usage = f"{written.name.upper()}({several})" if several else ""
+        raise refuse_arguments(written, usage, "give it one condition")
     (condition,) = written.arguments
     return Aggregate("count", Case(((condition, Literal(1)),), Literal(None), written.at))
 

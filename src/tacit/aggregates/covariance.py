@@ -92,7 +92,7 @@ def read_pair(function: str) -> AggregateSyntax:
 
     def read(written: CallSyntax) -> Aggregate:
         if written.star or written.within is not None or len(written.arguments) != 2:
-            raise refuse_arguments(written, f"{written.name.upper()}(y, x)")
+            raise refuse_arguments(written, "", "give it two numbers")
         return Aggregate(function, written.arguments[0], others=written.arguments[1:])
 
     return AggregateSyntax(read, usage="{}(y, x)")

@@ -21,7 +21,7 @@ _NAMES = {"arg_max": "arg_max argmax max_by", "arg_min": "arg_min argmin min_by"
 def _read(function: str) -> AggregateSyntax:
     def read(written: CallSyntax) -> Aggregate:
         if written.star or len(written.arguments) != 2:
-            raise refuse_arguments(written, f"{written.name.upper()}(x, n)")
+            raise refuse_arguments(written, "", "give it a value, and what it is largest or least by")
         value, ordered = written.arguments
         return Aggregate(function, value, others=(ordered,))
 
@@ -30,7 +30,7 @@ def _read(function: str) -> AggregateSyntax:
 
 def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurement, ...]:
     what = f"{quote_aggregate(bound.aggregate)} over rows is not answered: it would show a value of a single row"
-    fix = "aggregate with GROUP BY in a subquery, and use it on that"
+    fix = "group and count in a subquery, and use it on what comes out"
     raise Refused(ErrorCode.UNKNOWN_FUNCTION, what, at=bound.aggregate.at, fix=fix)
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow.compute as pc
 
-from tacit.aggregates.argument import quantize_argument, quote_aggregate, quote_argument, quote_with
+from tacit.aggregates.argument import quantize_argument, quote_aggregate, quote_clamped
 from tacit.aggregates.base import (
     AggregateFunction,
     BoundAggregate,
@@ -76,10 +76,10 @@ def _read(written: CallSyntax) -> Aggregate:
 
 def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurement, ...]:
     if bound.required_argument.lower is None:
-        inner = quote_argument(bound.aggregate)
         what = f"{quote_aggregate(bound.aggregate)} needs a lower bound above zero"
-        fix = f"clamp it: {quote_with(bound.aggregate, f'GREATEST({inner}, 1)')}"
-        raise Refused(ErrorCode.UNBOUNDED, what, at=bound.aggregate.at, fix=fix)
+        instead = quote_clamped(bound.aggregate, bound.required_argument, low="1", high=None)
+        fix = f"clamp it: {instead}"
+        raise Refused(ErrorCode.UNBOUNDED, what, at=bound.aggregate.at, fix=fix, instead=instead)
     quantized = quantize_argument(bound.aggregate, bound.required_argument)
     return centered_measurements(bound.aggregate, bound.required_argument, quantized)
 

@@ -23,7 +23,7 @@ from tacit.aggregates.base import (
 )
 from tacit.mechanisms.quantile import Quantile
 from tacit.query.bound import TypedScalar
-from tacit.query.function_calls import AggregateSyntax, CallSyntax, refuse_arguments, single_operand
+from tacit.query.function_calls import AggregateSyntax, CallSyntax, refuse_arguments, refuse_usage, single_operand
 from tacit.query.functions import LIST
 from tacit.query.nodes import Aggregate, Call, ExactStatistic, Literal, Scalar
 from tacit.query.refusals import refuse_unsupported
@@ -216,9 +216,9 @@ def _read_quantile(written: CallSyntax) -> Aggregate:
         case (level,), (operand, descending):
             pass
         case _:
-            raise refuse_unsupported(f"this {name}", f"write {usage}", written.at)
+            raise refuse_usage(f"this {name}", written, usage, "give it a column and a share")
     listed = isinstance(level, Call) and level.function == LIST
-    shares = [_level(each, written, usage) for each in (level.arguments if listed else (level,))]  # type: ignore[union-attr]  # a call, where it is listed
+    shares = [_level(each, written) for each in (level.arguments if listed else (level,))]  # type: ignore[union-attr]  # a call, where it is listed
     shares = [1 - share if descending else share for share in shares]
     if not listed:
         return Aggregate("quantile", operand, share=shares[0])
@@ -229,12 +229,12 @@ def _read_parts(written: CallSyntax) -> Aggregate:
     """Read APPROX_QUANTILES(x, 4): the least value, those at the three quarters between, and the largest."""
     usage = f"{written.name.upper()}(x, 4)"
     if written.star or len(written.arguments) != 2:
-        raise refuse_arguments(written, usage)
+        raise refuse_arguments(written, usage, "give it a column and the number of parts")
     operand, wanted = written.arguments
     number = wanted.value if isinstance(wanted, Literal) else None
     if type(number) is not int or not 1 <= number <= MAX_PARTS:
         what = f"{written.name.upper()} without a constant number of parts from 1 to {MAX_PARTS}"
-        raise refuse_unsupported(what, f"write {usage}", written.at)
+        raise refuse_usage(what, written, usage, "write a number")
     return _quantile_list(written, operand, [Fraction(part, number) for part in range(number + 1)])
 
 
@@ -253,18 +253,19 @@ def _element(found: Aggregate, place: int) -> Aggregate | None:
     return Aggregate("quantile", found.argument, share=levels[place])
 
 
-def _level(scalar: Scalar, written: CallSyntax, usage: str) -> Fraction:
+def _level(scalar: Scalar, written: CallSyntax) -> Fraction:
     """Return the share of rows below: a constant with at most six decimals."""
     value = scalar.value if isinstance(scalar, Literal) else None
     if isinstance(value, bool) or not isinstance(value, int | Fraction):
-        raise refuse_unsupported(
-            f"{written.name.upper()} of a fraction that is not a constant", f"write {usage}", written.at
-        )
+        what = f"{written.name.upper()} of a fraction that is not a constant"
+        raise refuse_unsupported(what, "write a share between 0 and 1", written.at)
     if not 0 <= value <= 1 or (value * _DECIMALS) % 1:
-        fix = f"a share is between 0 and 1, with at most six decimals: {usage}"
-        raise refuse_unsupported(
-            f"the share {float(value):g}", fix, scalar.at if isinstance(scalar, Literal) else written.at
-        )
+        share = Fraction(value) if 0 <= value <= 1 else Fraction(value, 100)
+        nearest = f"{float(round(share * _DECIMALS) / Fraction(_DECIMALS)):.6f}".rstrip("0")
+        fix = "a share is between 0 and 1, with at most six decimals"
+        fix, instead = (f"{fix}: write {nearest}", nearest) if 0 <= share <= 1 else (fix, None)
+        at = scalar.at if isinstance(scalar, Literal) else written.at
+        raise refuse_unsupported(f"the share {float(value):g}", fix, at, instead)
     return Fraction(value)
 
 

@@ -25,9 +25,8 @@ from tacit.errors import ErrorCode, Refused
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.top_k import TopK
 from tacit.query.bound import TypedScalar
-from tacit.query.function_calls import AggregateSyntax, CallSyntax, refuse_arguments
+from tacit.query.function_calls import AggregateSyntax, CallSyntax, refuse_arguments, refuse_usage
 from tacit.query.nodes import Aggregate, ExactStatistic, Literal
-from tacit.query.refusals import refuse_unsupported
 from tacit.query.types import Key, Type
 
 MAX_TOP_K = 100  # keys that are named
@@ -111,11 +110,12 @@ def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurem
     values = _listed_values(bound)
     k, name = aggregate.count or 1, quote_aggregate(aggregate)
     if values is None:
-        fix = f"ask for a column with declared values; or GROUP BY it and ORDER BY COUNT(*) DESC LIMIT {k}"
+        fix = "ask for a column with declared values, or group by it and take the groups with the largest counts"
         raise Refused(ErrorCode.PRIVATE_KEY, f"{name} needs declared values", at=aggregate.at, fix=fix)
     if k > len(values):
         what = f"{name} names more values than the {len(values):,} that are declared"
-        raise Refused(ErrorCode.UNSUPPORTED, what, at=aggregate.at, fix=f"name at most {len(values):,}")
+        fix = f"name at most {len(values):,}"
+        raise Refused(ErrorCode.UNSUPPORTED, what, at=aggregate.at, fix=fix)
     return (TopKMeasurement(ExactStatistic("histogram", bound.required_argument.scalar), values, k, name),)
 
 
@@ -129,12 +129,12 @@ def _read_top_k(written: CallSyntax) -> Aggregate:
     """Read TOP_K(x, 3)."""
     usage = f"{written.name.upper()}(x, 3)"
     if written.star or len(written.arguments) != 2:
-        raise refuse_arguments(written, usage)
+        raise refuse_arguments(written, usage, "give it a column and the number of values")
     operand, wanted = written.arguments
     number = wanted.value if isinstance(wanted, Literal) else None
     if type(number) is not int or not 1 <= number <= MAX_TOP_K:
         what = f"{written.name.upper()} without a constant number of values from 1 to {MAX_TOP_K}"
-        raise refuse_unsupported(what, f"write {usage}", written.at)
+        raise refuse_usage(what, written, usage, "write a number")
     return Aggregate("top_k", operand, count=number)
 
 

@@ -97,7 +97,8 @@ def _exit_with_error(error: TacitError, code: int | None = None) -> NoReturn:
         place = (
             None if error.at is None else {"line": error.at.line, "column": error.at.column, "length": error.at.length}
         )
-        print_json({"error": {"code": str(error.code), "what": error.what, "at": place, "fix": error.fix}})
+        told = {"code": str(error.code), "what": error.what, "at": place, "fix": error.fix}
+        print_json({"error": told if error.suggestion is None else {**told, "suggestion": error.suggestion}})
     else:
         typer.secho(several_lines(str(error)), err=True, fg=typer.colors.RED if sys.stderr.isatty() else None)
     refused = isinstance(error, Refused)  # with the code of a parameter too, where it depends on the question

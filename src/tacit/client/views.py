@@ -16,6 +16,7 @@ from tacit.errors import ErrorCode, Failed, LedgerError, ParameterError, Refused
 from tacit.terminal import one_line, several_lines
 
 _LONGEST = 2000  # characters of a server's error
+_LONGEST_QUESTION = 100_000
 _FARTHEST = 10**6  # lines and columns of a question
 
 
@@ -52,6 +53,8 @@ def error_from_json(found: Any) -> TacitError:
         code, kind = ErrorCode(told["code"]), str(told.get("kind", ""))
         what, fix = (one_line(str(told[key]), _LONGEST) for key in ("what", "fix"))
         place = None if told.get("at") is None else _place(told["at"])
+        suggestion = told.get("suggestion")
+        suggestion = None if suggestion is None else several_lines(str(suggestion), _LONGEST_QUESTION)
     except (KeyError, TypeError, ValueError, AttributeError):
         return Refused(ErrorCode.PROTOCOL, "what came back is not of Tacit's", fix="check the address")
     if kind == "parameter":
@@ -59,12 +62,12 @@ def error_from_json(found: Any) -> TacitError:
         return ParameterError(name, reason, fix=fix)
     if kind == "failed":
         return Failed()
-    return (LedgerError if kind == "ledger" else Refused)(code, what, at=place, fix=fix)
+    return (LedgerError if kind == "ledger" else Refused)(code, what, at=place, fix=fix, suggestion=suggestion)
 
 
 def _place(found: Any) -> SourceLocation:
     """A stretch of the question. Its numbers become spaces and marks, so they are bounded."""
-    place = SourceLocation(**found)
+    place = SourceLocation(**{key: value for key, value in found.items() if key not in {"text", "start", "end"}})
     for number in (place.line, place.column, place.length, place.offset):
         if type(number) is not int or not 0 <= number <= _FARTHEST:
             raise ValueError(number)

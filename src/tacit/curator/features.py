@@ -129,5 +129,5 @@ def bind_feature(field: Field, *, nulls: bool, at: SourceLocation | None) -> Fea
         ErrorCode.UNBOUNDED,
         f"{field.name} has neither bounds nor declared keys, so it cannot be a feature",
         at=at,
-        fix="clamp it: GREATEST(0, LEAST(x, 1000)); or ask the owner for lower and upper, or values",
+        fix="clamp it, or ask the owner for lower and upper, or values",
     )

@@ -212,7 +212,7 @@ def _target_parameters(estimator: PrivateLinearModel, target: Field, query: Quer
         return {"classes": list(classes)}
     if bound.type not in NUMERIC_TYPES or bound.lower is None or bound.upper is None or not bound.is_bounded:
         what = f"{target.name} has no declared bounds, so it cannot be predicted"
-        raise Refused(ErrorCode.UNBOUNDED, what, at=query.at, fix="clamp it: GREATEST(0, LEAST(x, 1000))")
+        raise Refused(ErrorCode.UNBOUNDED, what, at=query.at, fix="clamp it, or ask the owner for bounds")
     if getattr(estimator, "target_bounds", None) is not None:
         return {}
     return {"target_bounds": (float(bound.lower), float(bound.upper))}

@@ -26,7 +26,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from tacit.engines.evaluate import pad
-from tacit.errors import ErrorCode, Refused, SourceLocation
+from tacit.errors import ErrorCode, Refused, SourceLocation, substitute
 from tacit.plan import calendar
 from tacit.plan.casts import as_text, cast
 from tacit.plan.formats import count_copies, refuse_format, to_char
@@ -75,6 +75,7 @@ from tacit.query.functions import (
 )
 from tacit.query.intervals import MULTIPLES, interval_parts, is_interval
 from tacit.query.nodes import Call, Case, Literal, Scalar, ScalarSubquery, Window, find_location
+from tacit.query.suggest import clamp_present, quote_scalar, substitute_everywhere
 from tacit.query.timestamps import PERIODS
 from tacit.query.types import NUMERIC_TYPES, ORDERED_TYPES, TIME_TYPES, Key, Type
 
@@ -161,13 +162,11 @@ def _over_rows(node: Scalar) -> Refused:
     match node:
         case Window():
             what = "a window function is not answered in WHERE, in a key or inside an aggregate over rows"
-            words = "RANK() OVER (...)" if node.at is None else node.at.words
-            fix = f"compute it in a subquery, and use it outside: FROM (SELECT *, {words} AS w FROM ...)"
-            return Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix=fix)
+            return Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix="compute it in a subquery, and use it outside")
         case ScalarSubquery():
             what = "a subquery as a value is not answered where rows are read"
             return Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix="ask for its value first, and write it here")
-    what, fix = "GROUPING is of keys of grouping sets", "GROUP BY ROLLUP (x), or leave it out"
+    what, fix = "GROUPING is of keys of grouping sets", "leave it out, or group by grouping sets"
     return Refused(ErrorCode.UNSUPPORTED, what, at=find_location(node), fix=fix)
 
 
@@ -202,7 +201,7 @@ class _Binder:
             case Call(Function.CONCAT, arguments):
                 return self.apply(node, [self.text_part(argument, node) for argument in arguments])
             case Call(Function.INTERVAL):
-                fix = "add it to a date: d + INTERVAL '7 days'; DATE_DIFF('day', a, b) < 7 compares days"
+                fix = "add it to a date, or compare the days between two dates"
                 raise Refused(ErrorCode.TYPE, "an interval is no value by itself", at=node.at, fix=fix)
             case Call(Function.DAY | Function.EPOCH as part, (Call(Function.SUBTRACT, (later, earlier)) as less,)):
                 if self.leaf(less) is None:
@@ -235,10 +234,9 @@ class _Binder:
         moments = [as_timestamp(end, node) for end in ends]
         if any(o.type is not Type.TIMESTAMP for o in moments) or all(o.type is Type.DATE for o in ends):
             what = "an interval is compared with what lies between two timestamps"
-            fix = "compare days: DATE_DIFF('day', a, b) > 7"
-            raise Refused(ErrorCode.TYPE, what, at=node.at, fix=fix)
+            raise Refused(ErrorCode.TYPE, what, at=node.at, fix="compare the number of days between both")
         if any(unit == "month" or not isinstance(n, int) for unit, n in parts):
-            fix = "count months: DATE_DIFF('month', a, b) > 1"
+            fix = "compare the number of months between both, of date_diff"
             raise Refused(ErrorCode.TYPE, "months and what is no constant have no length", at=node.at, fix=fix)
         lengths = [n * (PERIODS["day"] if unit == "day" else 1) for unit, n in parts if isinstance(n, int)]
         scalar = Call(function, (Call(Function.SUBTRACT, scalars_of(moments)), Literal(sum(lengths))))
@@ -273,9 +271,7 @@ class _Binder:
     def literal(self, node: Literal) -> TypedScalar:
         if self.rows and isinstance(node.value, str) and len(node.value) > MOST_LITERAL:
             what = f"a text in a question has at most {MOST_LITERAL} characters"  # it may be there once for each row
-            raise Refused(
-                ErrorCode.TOO_LARGE, what, at=find_location(node), fix="compare with its beginning: x LIKE 'a%'"
-            )
+            raise Refused(ErrorCode.TOO_LARGE, what, at=find_location(node), fix="compare with its beginning")
         match node.value:
             case None:
                 return TypedScalar(node, None)
@@ -284,7 +280,11 @@ class _Binder:
             case int(value):
                 if not LEAST_INT <= value <= MOST_INT:
                     raise Refused(
-                        ErrorCode.OVERFLOW, f"{value} does not fit 64 bits", at=node.at, fix=f"write {value}.0"
+                        ErrorCode.OVERFLOW,
+                        f"{value} does not fit 64 bits",
+                        at=node.at,
+                        fix=f"write {value}.0",
+                        instead=f"{value}.0",
                     )
                 return TypedScalar(
                     node, Type.INT, Fraction(value), Fraction(value), Fraction(abs(value)), nullable=False
@@ -366,13 +366,13 @@ class _Binder:
         operands = self.same(node, _as_truths(operands))
         kind = operands[0].type
         if any(o.type is None for o in operands):
-            raise Refused(ErrorCode.TYPE, "a comparison with NULL is never true", at=node.at, fix="write x IS NULL")
+            raise _refuse_null(node, function, operands)
         if function in COMPARISONS - {Function.EQUAL, Function.UNEQUAL} and kind in {Type.TEXT, Type.BOOL}:
             raise Refused(
                 ErrorCode.TYPE,
                 f"{kind} has no order that all engines share",
                 at=node.at,
-                fix="compare with =, <> or IN",
+                fix="compare with = or <>, or with a list of values",
             )
         scalars = tuple(drop_clamp(operand, operands) for operand in operands)
         return TypedScalar(Call(function, scalars), Type.BOOL, nullable=any_null(operands))
@@ -446,7 +446,7 @@ class _Binder:
         exponent = operands[1].scalar.value if isinstance(operands[1].scalar, Literal) else None
         if not isinstance(exponent, int | Fraction) or exponent % 1 or not 0 <= exponent <= MAX_POWER:
             what = f"POWER takes a constant whole exponent from 0 to {MAX_POWER}"
-            raise Refused(ErrorCode.TYPE, what, at=node.at, fix="POWER(x, 2), or 1 / POWER(x, 2)")
+            raise Refused(ErrorCode.TYPE, what, at=node.at, fix="write the exponent, or divide by a power")
         self.require_bounds(operands[:1], node)
         base, n = as_float(operands[0]), int(exponent)
         scalar = Call(Function.POWER, (base.scalar, Literal(Fraction(n))))
@@ -493,7 +493,7 @@ class _Binder:
             value = other.scalar.value if isinstance(other.scalar, Literal) else None
             if type(value) is not int or not 1 <= value <= MOST_POSITION:
                 what = "SUBSTRING takes a constant start and length, from 1"
-                raise Refused(ErrorCode.TYPE, what, at=node.at, fix="SUBSTRING(x, 1, 3)")
+                raise Refused(ErrorCode.TYPE, what, at=node.at, fix="write the numbers")
         parts = sum(o.texts for o in texts)
         self.limit_texts(parts, node)
         listing = _list_together(operands) if function is Function.CONCAT else None
@@ -508,13 +508,14 @@ class _Binder:
         """
         texts = operands[: 2 if function is Function.SPLIT_PART else 3]
         self.expect(texts, {Type.TEXT}, node, f"{function.upper()} takes texts")
-        usage = "REPLACE(x, 'a', 'b')" if function is Function.REPLACE else "SPLIT_PART(x, ',', 1)"
         values = [o.scalar.value if isinstance(o.scalar, Literal) else None for o in operands[1:]]
         sought, other = values
         place = function is Function.SPLIT_PART and type(other) is int and 1 <= other <= MOST_POSITION
         if not isinstance(sought, str) or not sought or not (place or isinstance(other, str)):
             what = f"{function.upper()} takes constants, and what is sought is not empty"
-            raise Refused(ErrorCode.TYPE, what, at=node.at, fix=usage)
+            nothing = quote_scalar(node.arguments[0]) if function is Function.REPLACE and sought == "" else None
+            fix = "write the constants" if nothing is None else f"leave it out: {nothing}"
+            raise Refused(ErrorCode.TYPE, what, at=node.at, fix=fix, instead=nothing)
         parts = operands[0].texts
         if isinstance(other, str) and function is Function.REPLACE:
             parts *= max(1, math.ceil(len(other) / len(sought)))
@@ -530,7 +531,7 @@ class _Binder:
         size, filler = values
         if type(size) is not int or not 1 <= size <= MOST_LITERAL or not isinstance(filler, str) or not filler:
             what = f"{name} takes a constant length from 1 to {MOST_LITERAL}, and a constant that is not empty"
-            raise Refused(ErrorCode.TYPE, what, at=node.at, fix=f"{name}(x, 5, '0')")
+            raise Refused(ErrorCode.TYPE, what, at=node.at, fix="write the length and the text")
         assert text is not None
         self.expect([text], {Type.TEXT}, node, f"{name} takes a text")
         inner = text.listing
@@ -561,7 +562,7 @@ class _Binder:
         for sought in operands[1:]:
             if not isinstance(sought.scalar, Literal) or not sought.scalar.value:
                 what = "the text that is sought is a constant, and not empty"
-                raise Refused(ErrorCode.TYPE, what, at=node.at, fix="STRPOS(x, 'flu') > 0")
+                raise Refused(ErrorCode.TYPE, what, at=node.at, fix="write the text")
         scalar = Call(function, scalars_of(operands))
         return TypedScalar(scalar, Type.INT, Fraction(0), MOST_INT, Fraction(1), operands[0].nullable)
 
@@ -571,9 +572,8 @@ class _Binder:
         pattern = operands[1].scalar.value if isinstance(operands[1].scalar, Literal) else None
         if not isinstance(pattern, str) or "\\" in pattern:
             what = "LIKE takes a constant pattern without a backslash"
-            raise Refused(
-                ErrorCode.TYPE, what, at=node.at, fix="x LIKE 'flu%': % stands for any text, _ for one character"
-            )
+            fix = "write the pattern: % stands for any text, _ for one character"
+            raise Refused(ErrorCode.TYPE, what, at=node.at, fix=fix)
         if len(pattern) > MOST_PATTERN:
             what = f"a pattern has at most {MOST_PATTERN} characters"
             raise Refused(ErrorCode.TOO_LARGE, what, at=node.at, fix="write a shorter one")
@@ -603,7 +603,7 @@ class _Binder:
         unit = operands[0].scalar.value if isinstance(operands[0].scalar, Literal) else None
         if not isinstance(unit, str) or unit.lower() not in DATE_UNITS + TIME_UNITS:
             what = f"DATE_TRUNC takes one of {', '.join(DATE_UNITS + TIME_UNITS)}"
-            raise Refused(ErrorCode.TYPE, what, at=node.at, fix="DATE_TRUNC('month', d)")
+            raise Refused(ErrorCode.TYPE, what, at=node.at, fix="write one of these units")
         unit = unit.lower()
         if operands[1].type is Type.TIMESTAMP or unit in TIME_UNITS:
             (moment,) = self.timestamps(operands[1:], node, f"DATE_TRUNC to {unit} takes a timestamp")
@@ -627,8 +627,9 @@ class _Binder:
         """
         if node.function == Function.SUBTRACT and any(o.type is Type.TIMESTAMP for o in operands):
             what = "a timestamp less another is an interval, which is no number"
-            fix = "count hours, minutes or seconds: DATE_DIFF('hour', a, b)"
-            raise Refused(ErrorCode.TYPE, what, at=node.at, fix=fix)
+            later, earlier = (quote_scalar(argument) for argument in node.arguments)
+            hours = f"DATE_DIFF('hour', {earlier}, {later})"
+            raise Refused(ErrorCode.TYPE, what, at=node.at, fix=f"count hours: {hours}", instead=hours)
         takes = "DAYS takes dates" if node.function == Function.DAYS else "a date is subtracted from a date"
         left, right = self.dates(operands, node, takes)
         lower = None if left.lower is None or right.upper is None else left.lower - right.upper
@@ -651,7 +652,7 @@ class _Binder:
         self.expect(operands, NUMERIC_TYPES, node, f"{name} takes numbers")
         digits = [d.value if isinstance(d, Literal) else None for d in node.arguments[1:]]
         if any(not isinstance(value, int) or not 0 <= value <= 15 for value in digits):
-            what, fix = f"{name} takes a constant number of digits", f"{name}(AVG(x), 2)"
+            what, fix = f"{name} takes a constant number of digits", "write the number"
             raise Refused(ErrorCode.TYPE, what, at=node.at, fix=fix)
         count = next((value for value in digits if isinstance(value, int)), 0)
         operand = operands[0]
@@ -680,8 +681,10 @@ class _Binder:
     def whole_quotient(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
         """DIV(x, y), or x // y: whole numbers divided, toward zero."""
         if any(o.type is Type.FLOAT for o in operands):
-            what, fix = "DIV and // take whole numbers, got float", "write TRUNC(x / y), or FLOOR(x / y)"
-            raise Refused(ErrorCode.TYPE, what, at=node.at, fix=fix)
+            what, ends = "DIV and // take whole numbers, got float", map(quote_scalar, node.arguments)
+            quotient = " / ".join(f"({end})" if " " in end else end for end in ends)
+            quotient = quotient if "//" in quote_scalar(node) else f"TRUNC({quotient})"  # // divides floats as / does
+            raise Refused(ErrorCode.TYPE, what, at=node.at, fix=f"write {quotient}", instead=quotient)
         self.expect(operands, {Type.INT}, node, "DIV takes whole numbers")
         self.require_bounds(operands, node)
         left, right = operands
@@ -697,8 +700,8 @@ class _Binder:
         date, days = sorted(operands, key=lambda o: o.type is Type.INT)
         if function is Function.SUBTRACT:
             if operands[0] is days:
-                what, fix = "a date is not taken from a number", "write d - 7, with the date first"
-                raise Refused(ErrorCode.TYPE, what, at=node.at, fix=fix)
+                what, less = "a date is not taken from a number", " - ".join(map(quote_scalar, node.arguments[::-1]))
+                raise Refused(ErrorCode.TYPE, what, at=node.at, fix=f"write the date first: {less}", instead=less)
             days = self.negative(days)
         return self.add_units(node, "day", days, date)
 
@@ -723,12 +726,12 @@ class _Binder:
         if function is Function.DATE_DIFF:
             return calendar.difference(unit, later, earlier)
         if any(o.type is Type.TIMESTAMP for o in operands[1:]):
-            what, fix = "AGE takes dates, got timestamp", "cast it: AGE(a::date, b::date)"
+            what, fix = "AGE takes dates, got timestamp", "cast both to dates"
             raise Refused(ErrorCode.TYPE, what, at=node.at, fix=fix)
         if unit not in {"year", "month"}:
             what = "an age is an interval, which is no number"
-            fix = "EXTRACT(YEAR FROM AGE(a, b)) is whole years; DATE_DIFF('day', b, a) is days"
-            raise Refused(ErrorCode.TYPE, what, at=node.at, fix=fix)
+            years = f"EXTRACT(YEAR FROM {quote_scalar(node)})"
+            raise Refused(ErrorCode.TYPE, what, at=node.at, fix=f"take its whole years: {years}", instead=years)
         return calendar.age(unit, later, earlier)
 
     def add_units(self, node: Call, unit: str, number: TypedScalar, operand: TypedScalar) -> TypedScalar:
@@ -743,7 +746,7 @@ class _Binder:
         if base == "month":
             if not isinstance(constant, int) or abs(constant * factor) > _MOST_MONTHS:
                 what = "months are added as a constant, of at most 9,999 years"
-                raise Refused(ErrorCode.TYPE, what, at=node.at, fix="write d + INTERVAL '1 month'")
+                raise Refused(ErrorCode.TYPE, what, at=node.at, fix="write the number of months")
             return calendar.shift_months(operand, constant * factor, node.at)
         if max(abs(least_of(number)), abs(most_of(number))) * factor > _MOST_SHIFT and self.rows:
             raise _too_large(node.at)
@@ -790,12 +793,18 @@ class _Binder:
     def require_bounds(self, operands: Iterable[TypedScalar], node: Scalar) -> None:
         """Over rows, refuse to compute with what has no declared bounds."""
         if self.rows and not all(operand.is_bounded for operand in operands):
-            raise Refused(
-                ErrorCode.UNBOUNDED,
-                "an operand has no declared bounds, so the result has none",
-                at=find_location(node),
-                fix="bound it first: GREATEST(0, LEAST(x, 1000)), or ask the owner for lower and upper",
-            )
+            what = "an operand has no declared bounds, so the result has none"
+            fix = owner = "ask the owner for lower and upper"
+            suggestion = None
+            for part in node.arguments if isinstance(node, Call) else ():
+                is_written = find_location(part) not in {None, find_location(node)}  # and not put there by the parser
+                operand = self.bind(part) if is_written and not is_interval(part) else None
+                if operand is not None and not operand.is_bounded and operand.type in NUMERIC_TYPES:
+                    bounded = clamp_present(quote_scalar(part))
+                    suggestion = substitute_everywhere(find_location(node), find_location(part), bounded)
+                    fix = f"clamp it: {bounded}, or {owner}"
+                    break
+            raise Refused(ErrorCode.UNBOUNDED, what, at=find_location(node), fix=fix, suggestion=suggestion)
 
     def number(self, node: Call, result: TypedScalar) -> TypedScalar:
         """A number over rows, with bounds that stay short when they are computed with, rounded outward."""
@@ -840,7 +849,7 @@ class _Binder:
         read = [as_timestamp(o, node) if isinstance(o.scalar, Literal) and o.type is Type.TEXT else o for o in operands]
         for operand in read:
             if operand.type is Type.DATE:
-                fix = "a date has no time of day: use DATE_TRUNC('day', d), DAY(d) or DATE_DIFF('day', a, b)"
+                fix = "a date has no time of day: count days"
                 raise Refused(ErrorCode.TYPE, f"{what}, got date", at=find_location(node), fix=fix)
         self.expect(read, {Type.TIMESTAMP}, node, what)
         return read
@@ -850,9 +859,28 @@ class _Binder:
     ) -> None:
         for operand in operands:
             if operand.type not in kinds:
-                fix = "leave NULL out" if operand.type is None else "check the column's type in the schema"
-                found = operand.type or "NULL"
-                raise Refused(ErrorCode.TYPE, f"{what}, got {found}", at=find_location(node), fix=fix)
+                fix = "leave it out" if operand.type is None else "check the column's type in the schema"
+                suggestion = self._compare_with_zero(node) if kinds == {Type.BOOL} else None
+                fix = fix if suggestion is None else "compare it with zero: <> 0"
+                what = f"{what}, got {operand.type or 'NULL'}"
+                raise Refused(ErrorCode.TYPE, what, at=find_location(node), fix=fix, suggestion=suggestion)
+
+    def _compare_with_zero(self, node: Scalar) -> str | None:
+        """The question with the numbers among conditions compared with zero, as SQL that takes them does."""
+        parts = node.arguments if isinstance(node, Call) else ()
+        numbers = [part for part in parts if self.bind(part).type in NUMERIC_TYPES]
+        edits = [(find_location(part), f"({quote_scalar(part)} <> 0)") for part in numbers]
+        return substitute(*edits) if edits else None
+
+
+def _refuse_null(node: Call, function: Function, operands: list[TypedScalar]) -> Refused:
+    """A refusal of x = NULL, which is never true: x IS NULL is meant."""
+    what = "a comparison with NULL is never true"
+    known = [part for part, operand in zip(node.arguments, operands, strict=False) if operand.type is not None]
+    if function not in {Function.EQUAL, Function.UNEQUAL} or len(known) != 1:
+        return Refused(ErrorCode.TYPE, what, at=node.at, fix="leave it out, and ask which values are missing")
+    instead = f"{quote_scalar(known[0])} IS {'NOT ' if function is Function.UNEQUAL else ''}NULL"
+    return Refused(ErrorCode.TYPE, what, at=node.at, fix=f"write {instead}", instead=instead)
 
 
 def _too_large(at: SourceLocation | None) -> Refused:

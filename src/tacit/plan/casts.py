@@ -19,7 +19,8 @@ from tacit.plan.rounding import as_integer
 from tacit.plan.timestamps import as_timestamp, date_of
 from tacit.query.bound import TypedScalar
 from tacit.query.functions import Function
-from tacit.query.nodes import Call, Case, Literal
+from tacit.query.nodes import Call, Case, Literal, Scalar
+from tacit.query.suggest import clamp, clamp_present, quote_scalar
 from tacit.query.types import NUMERIC_TYPES, TYPES_BY_NAME, Type
 
 _MOST = 2**62  # beyond which a float is not made an integer
@@ -49,9 +50,9 @@ def cast(node: Call, operand: TypedScalar, *, rows: bool) -> TypedScalar:
         if text is not None:
             return text
     assert operand.type is not None
-    written = words_of(node.arguments[0])
-    what = f"CAST of {written}, which is {kind_of(operand)}, to {str(kind).upper()} is not answered"
-    raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix=_instead(written, operand.type, wanted, rows=rows))
+    what = f"CAST of {words_of(node.arguments[0])}, which is {kind_of(operand)}, to {str(kind).upper()} is not answered"
+    fix, instead = _instead(node.arguments[0], operand, wanted)
+    raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix=fix, instead=instead)
 
 
 def as_text(operand: TypedScalar) -> TypedScalar | None:
@@ -75,20 +76,22 @@ def as_text(operand: TypedScalar) -> TypedScalar | None:
     return None
 
 
-def _instead(written: str, given: Type, wanted: Type, *, rows: bool) -> str:
-    """What to write for a value of one type as another."""
-    match given, wanted:
+def _instead(scalar: Scalar, operand: TypedScalar, wanted: Type) -> tuple[str, str | None]:
+    """What to do for a value of one type as another, and the SQL of it where there is some."""
+    value = quote_scalar(scalar)
+    match operand.type, wanted:
         case Type.FLOAT, Type.INT:
-            return f"bound it first: CAST(GREATEST(0, LEAST({written}, 1000)) AS INTEGER)"
+            inner = clamp_present(value) if operand.nullable else clamp(value)
+            return f"clamp it: CAST({inner} AS INTEGER)", f"CAST({inner} AS INTEGER)"
         case Type.DATE | Type.TIMESTAMP, Type.INT:
-            return f"write YEAR({written}), MONTH({written}) or DAY({written})"
+            return f"take a part of it: YEAR({value})", f"YEAR({value})"
         case number, Type.BOOL if number in NUMERIC_TYPES:
-            return f"write {written} <> 0"
+            return f"compare it: {value} <> 0", f"({value} <> 0)"
         case Type.FLOAT, Type.TEXT:
-            return f"compare it as the number it is: {written} = 3"
+            return "compare it as the number it is", None
         case Type.TIMESTAMP, Type.TEXT:
-            return f"write TO_CHAR({written}, 'YYYY-MM-DD HH24:MI:SS')"
+            instead = f"TO_CHAR({value}, 'YYYY-MM-DD HH24:MI:SS')"
+            return f"write {instead}", instead
         case Type.TEXT, _:
-            example = "2025-12-31" if wanted is Type.DATE else "3"
-            return f"compare it as the text it is: {written} = '{example}'; or ask the owner to declare it as {wanted}"
-    return "leave the cast out: the types of columns are declared in the policy"
+            return f"compare it as the text it is, or ask the owner to declare it as {wanted}", None
+    return "leave the cast out: the types of columns are declared in the policy", None

@@ -68,6 +68,7 @@ from tacit.query.nodes import (
     walk,
     walk_clauses,
 )
+from tacit.query.suggest import refuse_without_aggregate
 from tacit.query.types import NUMERIC_TYPES, Type
 
 MAX_MEMBERS = 32
@@ -118,8 +119,7 @@ def compound(query: Query, policy: Policy) -> Compound:
     builder = _Builder(policy)
     table = builder.query(query)
     if not builder.members:
-        what, fix = "the question asks for no aggregate", "add COUNT(*), SUM(x) or AVG(x)"
-        raise Refused(ErrorCode.AGGREGATE, what, at=query.at, fix=fix)
+        raise refuse_without_aggregate(query)
     return Compound(tuple(builder.members.values()), table.node, table.columns)
 
 
@@ -365,8 +365,9 @@ def _find(node: ColumnReference, table: ReleasedTable) -> TypedScalar:
         where = node.table or " or ".join(dict.fromkeys(c.table for c in table.columns if c.table)) or "the subquery"
         raise no_column(where, node, [column.name for column in table.columns])
     if len(found) > 1:
-        fix = f"say which: {found[0].table}.{node.name} or {found[1].table}.{node.name}"
-        raise Refused(ErrorCode.AMBIGUOUS, f"{node.name} is a column of several tables", at=node.at, fix=fix)
+        first, second = (f"{one.table}.{node.name}" for one in found[:2])
+        what, fix = f"{node.name} is a column of several tables", f"say which: {first} or {second}"
+        raise Refused(ErrorCode.AMBIGUOUS, what, at=node.at, fix=fix, instead=first)
     return TypedScalar(ColumnReference(found[0].column), found[0].type)
 
 
@@ -391,7 +392,7 @@ def _refuse_subqueries(scalar: Scalar, clause: str) -> None:
             raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix="ask for its value first, and write it here")
         if isinstance(node, Window):
             what = f"a window function in {clause} of a query over rows is not answered"
-            raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix="aggregate with GROUP BY, and use it on that")
+            raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix="aggregate in groups, and use it on those")
 
 
 def _key_name(place: int) -> str:
@@ -477,7 +478,7 @@ class _Lifted:
                     return ColumnReference(_key_name(self.resolved.index(found)), None, find_location(node))
         if isinstance(node, ColumnReference) and node.name != "*" and self._is_field(node):
             what = f"{node.name} would show the values of single rows"
-            raise Refused(ErrorCode.RAW_COLUMN, what, at=node.at, fix=f"put {node.name} into GROUP BY")
+            raise Refused(ErrorCode.RAW_COLUMN, what, at=node.at, fix=f"group by {node.name} too")
         return None
 
     def _is_over_rows(self, scalar: Scalar) -> bool:
@@ -529,7 +530,10 @@ class _Outer:
         if where is not None:
             node = Filter(node, where)
         if query.sets is not None:
-            what, fix = "grouping sets over released tables are not answered", "write one query for each, and UNION ALL"
+            what, fix = (
+                "grouping sets over released tables are not answered",
+                "write one query for each, and put them together",
+            )
             raise Refused(ErrorCode.UNSUPPORTED, what, at=query.at, fix=fix)
         for key in query.keys:
             self._add_key(key)
@@ -599,7 +603,7 @@ class _Outer:
         match node:
             case Aggregate() | Window():
                 what = "an aggregate cannot stand inside WHERE or another aggregate"
-                raise Refused(ErrorCode.AGGREGATE, what, at=node.at, fix="filter with HAVING or QUALIFY")
+                raise Refused(ErrorCode.AGGREGATE, what, at=node.at, fix="filter groups after they are made")
             case ScalarSubquery():
                 return self._subquery(node)
             case ColumnReference():
@@ -642,7 +646,7 @@ class _Outer:
                     return TypedScalar(ColumnReference(column.name), bound.type)
         if isinstance(node, ColumnReference):
             what = f"{node.name} is neither grouped by nor inside an aggregate"
-            raise Refused(ErrorCode.RAW_COLUMN, what, at=node.at, fix=f"add it to GROUP BY, or write MAX({node.name})")
+            raise Refused(ErrorCode.RAW_COLUMN, what, at=node.at, fix="group by it too, or aggregate it")
         return None
 
     def _is_of_rows(self, scalar: Scalar) -> bool:
@@ -667,7 +671,7 @@ class _Outer:
         """An aggregate of released values, bound, and its type."""
         if node.function not in OUTER_AGGREGATES or function_of(node).gives_list:
             what = f"{quote_aggregate(node)} over released values is not answered"
-            raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix="use COUNT, SUM, AVG, MIN, MAX or QUANTILE")
+            raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix="use count, sum, avg, min, max or quantile")
         argument = None if node.argument is None else self._bind(node.argument, leaf)
         others = tuple(self._bind(other, leaf).scalar for other in node.others)
         bound = replace(node, argument=None if argument is None else argument.scalar, others=others)
@@ -677,7 +681,7 @@ class _Outer:
             return bound, argument.type or Type.INT
         if argument.type not in NUMERIC_TYPES | {None}:
             what = f"{quote_aggregate(node)} takes numbers"
-            raise Refused(ErrorCode.TYPE, what, at=node.at, fix="use COUNT, MIN or MAX")
+            raise Refused(ErrorCode.TYPE, what, at=node.at, fix="use count, min or max")
         whole = node.function == "sum" and argument.type is Type.INT
         return bound, Type.INT if whole else Type.FLOAT
 
@@ -712,7 +716,7 @@ class _Outer:
             if not one or not isinstance(query, Query) or len(query.outputs) != 1 or query.sets is not None:
                 what, fix = (
                     "a subquery as a value gives one row and one column",
-                    "select one aggregate, without GROUP BY",
+                    "select one aggregate, without groups",
                 )
                 raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix=fix)
             found = self.builder.query(query)
@@ -747,7 +751,7 @@ def _window_type(node: Window, arguments: list[TypedScalar]) -> Type:
         value = place.scalar.value if isinstance(place.scalar, Literal) else None
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 10**6:
             what = f"{node.function.upper()} takes a constant whole number of rows"
-            raise Refused(ErrorCode.TYPE, what, at=node.at, fix=f"write {node.function.upper()}(n, 1)")
+            raise Refused(ErrorCode.TYPE, what, at=node.at, fix="write the number")
     if len(arguments) == 3 and arguments[2].type not in {arguments[0].type, None}:
         if {arguments[0].type, arguments[2].type} <= NUMERIC_TYPES:
             return Type.FLOAT

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from tacit.aggregates.argument import quantize_argument, quote_aggregate
+from tacit.aggregates.argument import quantize_argument, quote_aggregate, quote_argument
 from tacit.aggregates.condition import expand_condition
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar
@@ -41,6 +41,7 @@ from tacit.query.nodes import (
     find_location,
     walk,
 )
+from tacit.query.suggest import quote_scalar
 from tacit.query.types import ORDERED_TYPES, Type
 
 _MOST_POINTS = 2**53  # of the grid of a float that is grouped by
@@ -116,7 +117,7 @@ def _link_as_stored(found: Field) -> RowReference | None:
 def _grid_of(bound: TypedScalar, key: Scalar) -> Quantize:
     """A float as a key: the number of the point of its grid. Without a grid engines may tell floats apart otherwise."""
     if not bound.step or not bound.is_bounded or bound.lower is None or bound.upper is None:
-        fix = "group by FLOOR(x), or by an int, text or date column"
+        fix = "group by a whole number, a text or a date"
         raise Refused(ErrorCode.TYPE, "cannot group by a float", at=find_location(key), fix=fix)
     lower, upper = math.floor(bound.lower / bound.step), math.ceil(bound.upper / bound.step)
     if max(-lower, upper) > _MOST_POINTS:
@@ -205,8 +206,9 @@ class _Fold:
         if isinstance(node, ColumnReference):
             what = f"{node.name} is neither grouped by nor inside an aggregate"
             ordered = self.relation.field_of(node, links=True).bound.type in ORDERED_TYPES
-            instead = f"MAX({node.name})" if ordered else f"COUNT(DISTINCT {node.name})"
-            raise Refused(ErrorCode.RAW_COLUMN, what, at=node.at, fix=f"add it to GROUP BY, or write {instead}")
+            instead = f"MAX({quote_scalar(node)})" if ordered else f"COUNT(DISTINCT {quote_scalar(node)})"
+            fix = f"group by it too, or put it into an aggregate: {instead}"
+            raise Refused(ErrorCode.RAW_COLUMN, what, at=node.at, fix=fix, instead=instead)
         return None
 
     def _refuse_units(self, scalar: Scalar) -> None:
@@ -226,7 +228,7 @@ class _Fold:
                 ErrorCode.UNSUPPORTED,
                 f"{quote_aggregate(node)} in a subquery is not answered",
                 at=node.at,
-                fix="inside a subquery use COUNT, SUM, AVG, MIN and MAX, and other aggregates outside",
+                fix="inside a subquery use count, sum, avg, min and max, and other aggregates outside",
             )
         argument = None if node.argument is None else self._argument(node.argument)
         if node.function == "count":
@@ -238,7 +240,9 @@ class _Fold:
         if node.function in {"min", "max"}:
             if argument.type in {Type.TEXT, Type.BOOL, None}:
                 what = f"{quote_aggregate(node)} needs a number or a date"
-                raise Refused(ErrorCode.TYPE, what, at=node.at, fix="use COUNT(DISTINCT x)")
+                counted = f"COUNT(DISTINCT {quote_argument(node)})"
+                fix = f"count the values: {counted}"
+                raise Refused(ErrorCode.TYPE, what, at=node.at, fix=fix, instead=counted)
             return pass_cap(argument, ColumnReference(self.measure(node.function, argument.scalar)))
         grid = quantize_argument(node, argument)
         total = ColumnReference(self.measure("sum", grid.scalar))

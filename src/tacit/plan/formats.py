@@ -178,5 +178,5 @@ def integer_text(operand: TypedScalar) -> TypedScalar:
 
 def refuse_format(node: Call, kind: str) -> Refused:
     """The refusal of a format of what is no date."""
-    fix = "ROUND(x, 2) rounds a number; CAST(x AS TEXT) writes a whole one"
+    fix = "round a number, or cast a whole one to text"
     return Refused(ErrorCode.TYPE, f"TO_CHAR takes a date or a timestamp, got {kind}", at=find_location(node), fix=fix)

@@ -10,6 +10,7 @@ With a public relation there would be rows that find nothing and are nobody's; w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -60,14 +61,16 @@ def join_fully(sides: Sides, again: Sides, node: Join, names: Iterator[str]) -> 
     left, right = sides
     if left.people is None or right.people is None:
         what = "FULL JOIN with a public table, whose rows without a match would be nobody's, is not answered"
-        fix = "write LEFT JOIN from the private table"
-        raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix=fix)
+        side = "RIGHT" if left.people is None else "LEFT"
+        kept = None if node.at is None else re.sub(r"\bFULL(\s+OUTER)?\b", side, node.at.written, count=1, flags=re.I)
+        fix = "keep the rows of the private table" if kept is None else f"keep the rows of the private table: {kept}"
+        raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix=fix, instead=kept)
     if node.natural:
         node = replace(node, using=common_names(left, right, node), natural=False)
     pairs, rest = find_pairs(again[1], again[0], node)
     if rest:
         what = "FULL JOIN with a condition other than an equality of columns is not answered"
-        fix = "filter each side in a subquery first: FULL JOIN (SELECT ... WHERE ...) AS s"
+        fix = "filter each side in a subquery first"
         raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix=fix)
     outer = join_relations(left, right, replace(node, full=False), names)
     alone = keep_unmatched(again[1], again[0], pairs, node.at, names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -27,6 +28,7 @@ from tacit.query.nodes import (
     find_location,
     walk,
 )
+from tacit.query.suggest import quote_scalar
 from tacit.query.types import Type
 
 
@@ -180,7 +182,7 @@ def common_names(left: Relation, right: Relation, node: Join) -> tuple[str, ...]
     common = tuple(dict.fromkeys(f.name for f in _own_columns(left) if f.name.lower() in theirs))
     if not common:
         what = f"a NATURAL JOIN of {left.sources[0]} and {right.sources[0]}, which share no column,"
-        raise _refuse(node, what, "say which columns match with ON")
+        raise _refuse(node, what, "say which columns match")
     return common
 
 
@@ -241,7 +243,8 @@ def match_units(left: Relation, right: Relation, pairs: list[JoinPair], node: Jo
     if left.people is None:
         if node.outer:
             what = f"{'RIGHT' if node.swapped else 'LEFT'} JOIN that keeps rows of a public table which match nothing"
-            raise _refuse(node, what, "join from the private table, or write JOIN: rows without a unit are left out")
+            fix, inner = "leave the rows without a unit out", _as_inner(node)
+            raise _refuse(node, what, fix if inner is None else f"{fix}: {inner}", inner)
         if not right_once:
             raise _not_unique(left, [pair.ours for pair in pairs], node)
         return _Match(right, _as_compound(left, right, pairs), False, True)
@@ -289,7 +292,7 @@ def _match_private(left: Relation, right: Relation, pairs: list[JoinPair], node:
     links = [pair.links for pair in pairs if pair.links is not None]
     if not on_unit and not links:
         what = "a join of private tables on anything but the unit of both"
-        raise _refuse(node, what, _unit_fix(left, right))
+        raise _refuse(node, what, *_unit_fix(left, right, node))
     named = any(pair.ours not in left.implied and pair.theirs not in right.implied for pair in on_unit)
     product = ContributionBounds(
         max(left.each.groups, right.each.groups),
@@ -319,11 +322,60 @@ def either_bounds(one: ContributionBounds, other: ContributionBounds) -> Contrib
     )
 
 
-def _unit_fix(left: Relation, right: Relation) -> str:
+def _as_inner(node: Join) -> str | None:
+    """An outer join as the question has it, less the word that makes it one."""
+    if node.at is None:
+        return None
+    return re.sub(r"\b(LEFT|RIGHT)\s+(OUTER\s+)?JOIN\b", "JOIN", node.at.written, count=1, flags=re.IGNORECASE)
+
+
+def _unit_fix(left: Relation, right: Relation, node: Join) -> tuple[str, str | None]:
     match = suggest_match(left, right)
     if match is None:
-        return "select the unit on both sides, and add it to the condition"
-    return f"add the unit to the condition: ON {match}"
+        return "select the unit on both sides, and add it to the condition", None
+    return f"add the unit to the condition: {match}", _add_match(node, match)
+
+
+def _add_match(node: Join, match: str) -> str | None:
+    """A join as the question has it, with one more equality, or with that alone where its columns are compared."""
+    at, on = node.at, None if node.on is None else find_location(node.on)
+    if at is None:
+        return None
+    if node.on is None and not node.using and not node.natural:
+        return None
+    if node.using:
+        names = {side.rpartition(".")[2] for side in match.split(" = ")}
+        return f"{at.written[:-1]}, {names.pop()})" if len(names) == 1 and at.written.endswith(")") else None
+    if on is None or not at.start < on.start <= on.end <= at.end:
+        return None
+    assert node.on is not None
+    compared = {quote_scalar(part) for part in walk(node.on) if isinstance(part, ColumnReference)}
+    matched = set(match.split(" = "))
+    if compared <= matched:
+        return at.text[at.start : on.start] + match + at.text[on.end : at.end]
+    for part in walk(node.on):
+        if (
+            isinstance(part, Call)
+            and part.function != Function.EQUAL
+            and matched == set(map(quote_scalar, part.arguments))
+        ):
+            return None  # as in a.id <> b.id, which it would contradict
+    both = f"({on.written}) AND {match}"
+    return at.text[at.start : on.start] + both + at.text[on.end : at.end]
+
+
+def _connect_match(node: Join, match: str) -> tuple[str, str | None]:
+    """How to match the rows of a comma or a CROSS JOIN, and the question that does."""
+    at = node.at
+    words = [] if at is None else at.text[: at.start].rsplit(maxsplit=2)
+    if at is not None and words and words[-1].endswith(","):
+        before = at.text[: at.start].rstrip().removesuffix(",")
+    elif at is not None and [word.upper() for word in words[1:]] == ["CROSS", "JOIN"]:
+        before = words[0]
+    else:
+        return f"say which of their rows match: {match}", None
+    joined = f"JOIN {at.written} ON {match}"
+    return f"say which of their rows match: {joined}", f"{before} {joined}{at.text[at.end :]}"
 
 
 def suggest_match(left: Relation, right: Relation) -> str | None:
@@ -367,12 +419,13 @@ def _without_equality(left: Relation, right: Relation, node: Join) -> Refused:
     if node.is_cross:
         what = f"{one} with {other} without an equality of their columns"
         if match is None:
-            return _refuse(node, what, "say in WHERE which of their rows match, by an equality of columns")
-        return _refuse(node, what, f"say in WHERE which of their rows match: {match}")
+            return _refuse(node, what, "say which of their rows match, by an equality of columns")
+        fix, suggestion = _connect_match(node, match)
+        return Refused(ErrorCode.UNSUPPORTED, f"{what} is not answered", at=node.at, fix=fix, suggestion=suggestion)
     what = "a join without an equality of columns"
     if match is None:
-        return _refuse(node, what, "match a column of each with =, and more with AND")
-    return _refuse(node, what, f"match a column of each: ON {match}, and more with AND")
+        return _refuse(node, what, "match a column of each with =")
+    return _refuse(node, what, f"match a column of each: {match}", _add_match(node, match))
 
 
 def conjuncts(scalar: Scalar | None) -> list[Scalar]:
@@ -400,7 +453,7 @@ def _put_together(left: Relation, right: Relation, node: Join) -> Relation:
     """The names of both sides."""
     names = (*left.sources, *right.sources)
     if len({name.lower() for name in names}) < len(names):
-        fix = "give each a name of its own: FROM visits AS a JOIN visits AS b ON ..."
+        fix = "give each a name of its own"
         raise Refused(ErrorCode.AMBIGUOUS, "two tables of this question have the same name", at=node.at, fix=fix)
     fields = (*left.fields, *_hide_using_columns(right.fields, node.using))
     implied = (*left.implied, *_hide_using_columns(right.implied, node.using))
@@ -501,5 +554,5 @@ def _not_unique(public: Relation, on: list[Field | None], node: Join) -> Refused
     )
 
 
-def _refuse(node: Join, what: str, fix: str) -> Refused:
-    return Refused(ErrorCode.UNSUPPORTED, f"{what} is not answered", at=node.at, fix=fix)
+def _refuse(node: Join, what: str, fix: str, instead: str | None = None) -> Refused:
+    return Refused(ErrorCode.UNSUPPORTED, f"{what} is not answered", at=node.at, fix=fix, instead=instead)

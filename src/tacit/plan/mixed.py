@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from tacit.errors import ErrorCode, Refused
+from tacit.errors import ErrorCode, Refused, substitute
 from tacit.plan.operands import kind_of, words_of
 from tacit.query.bound import TypedScalar
 from tacit.query.nodes import Call, Case, Literal, Scalar, find_location
+from tacit.query.suggest import quote_scalar
 from tacit.query.types import NUMERIC_TYPES, TIME_TYPES, Type
 
 _TRUTHS = dict.fromkeys(("true", "t", "yes", "1"), "TRUE") | dict.fromkeys(("false", "f", "no", "0"), "FALSE")
@@ -24,8 +25,10 @@ def mixed_types_error(node: Scalar, operands: list[TypedScalar]) -> Refused:
     one, first = known[0]
     other, second = next(pair for pair in known if not _go_together(pair[1].type, first.type))
     what = f"{words_of(one)} is {kind_of(first)} and {words_of(other)} is {kind_of(second)}, which do not go together"
-    fix = _constant(other, first.type, one) or _constant(one, second.type, other) or "use values of one type"
-    return Refused(ErrorCode.TYPE, what, at=find_location(node), fix=fix)
+    found = _constant(other, first.type, one) or _constant(one, second.type, other)
+    fix, part, sql = found or ("use values of one type", one, None)
+    suggestion = None if sql is None else substitute((find_location(part), sql))
+    return Refused(ErrorCode.TYPE, what, at=find_location(node), fix=fix, suggestion=suggestion)
 
 
 def _go_together(one: Type | None, other: Type | None) -> bool:
@@ -38,25 +41,30 @@ def _go_together(one: Type | None, other: Type | None) -> bool:
     )
 
 
-def _constant(scalar: Scalar, wanted: Type | None, beside: Scalar) -> str:
-    """How to write a constant as one of the type of what it stands beside; empty for what is none."""
+def _constant(scalar: Scalar, wanted: Type | None, beside: Scalar) -> tuple[str, Scalar, str | None] | None:
+    """How to write a constant as one of the type of what it stands beside: in words, and the SQL of which part.
+
+    None for what is no constant.
+    """
     if not isinstance(scalar, Literal):
-        return ""
+        return None
     value, written = scalar.value, words_of(scalar)
     number = isinstance(value, int | Fraction) and not isinstance(value, bool)
     match wanted:
         case Type.TEXT if number:
-            return f"write '{written}', in single quotes"
+            return f"write '{written}', in single quotes", scalar, f"'{written}'"
         case Type.INT | Type.FLOAT if isinstance(value, str) and _is_number(value):
-            return f"write {value.strip()}, without quotes"
+            return f"write {value.strip()}, without quotes", scalar, value.strip()
         case Type.INT | Type.FLOAT if isinstance(value, str) and not isinstance(beside, Literal):
-            return f"write a number in place of {written}"
+            return f"write a number in place of {written}", scalar, None
         case Type.BOOL:
             truth = _TRUTHS.get(str(value).lower())
-            return "compare with TRUE or FALSE" if truth is None else f"write {truth} in place of {written}"
+            fix = "compare with true or false" if truth is None else f"write {truth} in place of {written}"
+            return fix, scalar, truth
         case Type.DATE | Type.TIMESTAMP if number:
-            return f"compare YEAR({words_of(beside)}), or write a day: DATE '2025-12-31'"
-    return ""
+            year = f"YEAR({quote_scalar(beside)})"
+            return f"compare the year: {year}", beside, year
+    return None
 
 
 def _is_number(text: str) -> bool:

@@ -96,12 +96,12 @@ def as_date(operand: TypedScalar, node: Scalar) -> TypedScalar:
     if operand.type is not Type.TEXT:
         return operand
     if not isinstance(operand.scalar, Literal):
-        what, fix = "a date is compared with a date, got text", "write DATE '2025-12-31', or a column that is a date"
+        what, fix = "a date is compared with a date, got text", "compare it with a day, or with a column that is a date"
         raise Refused(ErrorCode.TYPE, what, at=find_location(node), fix=fix)
     text = str(operand.scalar.value)
     date = _read_date(text)
     if date is None:
-        fix = "write a day that there is, with its year first: '2025-12-31'"
+        fix = "write a day that there is, with its year first, as in 2025-12-31"
         raise Refused(ErrorCode.TYPE, f"'{to_printable(text)}' is not a date", at=find_location(node), fix=fix)
     return constant_date(date, Literal(date))
 

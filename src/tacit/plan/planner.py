@@ -48,7 +48,7 @@ def make_plans(question: Question, policy: Policy, most_cells: int | None = None
             former = _former_plans(query, policy, question.epsilon, plan)
     if most_cells is not None and plan.cells > most_cells:
         what = f"the answer would have up to {plan.cells:,} cells, groups by columns; {most_cells:,} is the most"
-        fix = "ask for fewer columns at a time, or group by fewer or coarser keys: FLOOR(age / 10)"
+        fix = "ask for fewer columns at a time, or group by fewer or coarser keys"
         raise Refused(ErrorCode.TOO_LARGE, what, at=query.at, fix=fix)
     return Plans(plan, former)
 

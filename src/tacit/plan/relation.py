@@ -24,7 +24,7 @@ from tacit.query.nodes import (
     walk,
 )
 from tacit.query.refusals import to_printable as printable
-from tacit.query.types import TYPES_BY_NAME, Key, Type
+from tacit.query.types import NUMERIC_TYPES, TYPES_BY_NAME, Key, Type
 
 INTERNAL = "\0"
 """Before the names of columns that only the planner uses."""
@@ -143,8 +143,9 @@ class Relation:
         if not found:
             raise self.no_column(node)
         if len(found) > 1:
-            fix = f"say which: {found[0].source}.{node.name} or {found[1].source}.{node.name}"
-            raise Refused(ErrorCode.AMBIGUOUS, f"{node.name} is a column of several tables", at=node.at, fix=fix)
+            first, second = (f"{one.source}.{node.name}" for one in found[:2])
+            what, fix = f"{node.name} is a column of several tables", f"say which: {first} or {second}"
+            raise Refused(ErrorCode.AMBIGUOUS, what, at=node.at, fix=fix, instead=first)
         return found[0]
 
     def no_column(self, node: ColumnReference) -> Refused:
@@ -163,11 +164,11 @@ class Relation:
                 ErrorCode.AGGREGATE,
                 f"{node.function.upper()} cannot stand inside WHERE or another aggregate",
                 at=node.at,
-                fix="filter released values with HAVING; combine them outside: SUM(x) / COUNT(*)",
+                fix="filter groups by it after they are made, and combine aggregates outside of each other",
             )
         if isinstance(node, InSubquery | Exists):
             what = "IN or EXISTS with a subquery is answered in WHERE and in what is aggregated, and not here"
-            fix = "compute it in a subquery: FROM (SELECT *, x IN (...) AS found FROM ...) AS t"
+            fix = "compute it in the select list of a subquery"
             raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix=fix)
         if not isinstance(node, ColumnReference):
             return None
@@ -255,7 +256,7 @@ def refuse_unit(node: ColumnReference) -> Refused:
         ErrorCode.UNKNOWN_COLUMN,
         f"{node.name} is the unit of protection, and no listed column",
         at=node.at,
-        fix=f"COUNT(DISTINCT {node.name}) counts units; join on it, or group by it in a subquery",
+        fix=f"count the units of {node.name} distinctly, join on it, or group by it in a subquery",
     )
 
 
@@ -274,23 +275,26 @@ def no_column(where: str, node: ColumnReference, names: list[str], unit: str = "
     """A refusal of a name that is no column, with what may have been meant; `unit` is one that is not listed."""
     fix = f"its columns are {', '.join(dict.fromkeys(names))}"
     if not names:
-        fix = "no column of it is listed; COUNT(*) counts its rows"
+        fix = "no column of it is listed; count its rows"
     if unit:
         fix += f"; its unit is {unit}"
+    instead = None
     longer = next((name for name in names if name.lower().startswith(f"{node.name.lower()} ")), None)
     if longer is not None:
-        fix = f'write "{longer}", in double quotes'
+        fix, instead = f'write "{longer}", in double quotes', f'"{longer}"'
     elif node.at is not None and node.at.words.startswith('"'):
-        text = printable(node.name).replace("'", "''")
-        fix = f"write '{text}' if it is a text: single quotes are for texts, double ones for names; {fix}"
-    return Refused(ErrorCode.UNKNOWN_COLUMN, f"{where} has no column {printable(node.name)}", at=node.at, fix=fix)
+        text = node.name.replace("'", "''")
+        instead = f"'{text}'"
+        fix = f"write '{printable(text)}' if it is a text: single quotes are for texts, double ones for names; {fix}"
+    what = f"{where} has no column {printable(node.name)}"
+    return Refused(ErrorCode.UNKNOWN_COLUMN, what, at=node.at, fix=fix, instead=instead)
 
 
 def condition(bound: TypedScalar, clause: str, at: SourceLocation | None = None) -> Scalar:
     """The scalar of a clause that takes a condition."""
     if bound.type is not Type.BOOL:
-        found, example = bound.type or "NULL", "COUNT(*) > 10" if clause == "HAVING" else "age >= 40"
-        raise Refused(
-            ErrorCode.TYPE, f"{clause} takes a condition, got {found}", at=at, fix=f"write {clause} {example}"
-        )
+        instead = f"({at.written} <> 0)" if at is not None and bound.type in NUMERIC_TYPES else None
+        fix = "write a condition" if instead is None else f"compare it with zero: {instead}"
+        what = f"{clause} takes a condition, got {bound.type or 'NULL'}"
+        raise Refused(ErrorCode.TYPE, what, at=at, fix=fix, instead=instead)
     return bound.scalar

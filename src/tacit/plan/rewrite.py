@@ -138,7 +138,7 @@ def _only_selects(query: Query) -> bool:
         isinstance(query.source, TableReference)
         and not any(is_star(node) for output in query.outputs for node in walk(output.scalar))
         and not aggregates(query)
-        and not (query.keys or query.having or query.order or query.distinct or query.sets or query.qualify)
+        and not (query.keys or query.having or query.distinct or query.sets or query.qualify)
         and query.limit is None
         and not query.offset
         and not _has_more(query)
@@ -154,7 +154,7 @@ def count_values(query: Query, policy: Policy) -> Query:
     rows = Aggregate("count", None)
     counted = all(output.scalar == rows for output in query.outputs) and not (query.having or query.order)
     alone = len(inner.keys) == 1 and all(output.scalar == inner.keys[0] for output in inner.outputs)
-    plain = not (inner.having or inner.order or inner.offset or inner.sets or inner.qualify or _has_more(inner))
+    plain = not (inner.having or inner.offset or inner.sets or inner.qualify or _has_more(inner))
     if not counted or not alone or not plain or inner.limit is not None or not _is_never_null(inner, policy):
         return query
     key = inner.keys[0]

@@ -40,6 +40,7 @@ are what is kept; that a unit moves an answer by no more is seen to afterwards, 
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -89,10 +90,11 @@ from tacit.query.nodes import (
 )
 from tacit.query.types import NUMERIC_TYPES, Type
 
-_WITHOUT_MATCH = "keep those without a match: FROM a LEFT JOIN b USING (id) WHERE b.x IS NULL"
+_TAIL = re.compile(r"(\s+(LIMIT|OFFSET)\s+\d+(\s+ROWS?)?)+", re.IGNORECASE)  # after all else of a query
+_WITHOUT_MATCH = "join the other, and keep the rows without a match"
 _STACKS = {
-    "UNION": "write UNION ALL, which keeps every row, and group what comes out of it",
-    "INTERSECT": "join on the unit: FROM a JOIN b USING (id)",
+    "UNION": "keep every row, with union all, and group what comes out of it",
+    "INTERSECT": "join on the unit",
     "EXCEPT": _WITHOUT_MATCH,
 }
 
@@ -146,11 +148,10 @@ class Scope:
 
     def subquery(self, query: Query) -> Relation:
         """A query in FROM, whose rows still belong to units."""
-        clauses_of_order = (("ORDER BY", query.order), ("LIMIT", query.limit is not None), ("OFFSET", query.offset))
-        for what, there in clauses_of_order:
+        for word, there in (("LIMIT", query.limit is not None), ("OFFSET", query.offset)):
             if there:
-                fix = "leave it out: which rows come first depends on other people's rows"
-                raise Refused(ErrorCode.UNSUPPORTED, f"{what} in a subquery is not answered", at=query.at, fix=fix)
+                raise _refuse_some_rows(query, word)
+        query = replace(query, order=())  # all of its rows are taken, so their order decides nothing
         windows = query.sets is None and has_windows(query)
         if not windows:
             _refuse_over_rows(query)
@@ -162,7 +163,7 @@ class Scope:
         if query.keys or any(isinstance(node, Aggregate) for clause in clauses for node in walk(clause)):
             return aggregate_per_unit(query, relation, self.names)
         if query.having is not None:
-            raise Refused(ErrorCode.AGGREGATE, "HAVING filters groups", at=query.at, fix="filter rows with WHERE")
+            raise _refuse_having(query)
         return self._compute_rows(query, relation)
 
     def _with_windows(self, query: Query, relation: Relation) -> Relation:
@@ -378,16 +379,38 @@ def clamp_column(column: Declared, plain: Scalar) -> TypedScalar:
     return TypedScalar(plain, column.type)
 
 
+def _refuse_some_rows(query: Query, word: str) -> Refused:
+    """A refusal of LIMIT or OFFSET in a subquery: which rows it takes depends on other people's."""
+    what, at = f"{word} in a subquery is not answered", query.at
+    fix = "leave it out: which rows come first depends on other people's rows"
+    tail = None if at is None else _TAIL.match(at.text, at.end)
+    if at is None or tail is None:
+        return Refused(ErrorCode.UNSUPPORTED, what, at=at, fix=fix)
+    suggestion = at.text[: at.end] + at.text[tail.end() :]
+    return Refused(ErrorCode.UNSUPPORTED, what, at=at, fix=fix, suggestion=suggestion)
+
+
+def _refuse_having(query: Query) -> Refused:
+    """A refusal of HAVING without groups: rows are filtered with WHERE."""
+    what, at = "HAVING filters groups", query.at
+    having = None if query.having is None else find_location(query.having)
+    word = None if having is None else re.search(r"\bHAVING\W*$", having.text[: having.start], re.IGNORECASE)
+    if having is None or word is None or query.where is not None:
+        return Refused(ErrorCode.AGGREGATE, what, at=at, fix="filter the rows")
+    suggestion = f"{having.text[: word.start()]}WHERE{having.text[word.start() + len('HAVING') :]}"
+    return Refused(ErrorCode.AGGREGATE, what, at=at, fix="filter rows with WHERE", suggestion=suggestion)
+
+
 def _refuse_over_rows(query: Query) -> None:
     """Refuse what only released tables have: it would compare the rows of one unit with those of others."""
     if query.sets is not None:
         what, fix = "grouping sets in a subquery over rows are not answered", "group by one list of keys there"
         raise Refused(ErrorCode.UNSUPPORTED, what, at=query.at, fix=fix)
     if query.distinct:
-        what, fix = "DISTINCT of aggregates in a subquery over rows is not answered", "leave DISTINCT out"
+        what, fix = "DISTINCT of aggregates in a subquery over rows is not answered", "leave it out"
         raise Refused(ErrorCode.UNSUPPORTED, what, at=query.at, fix=fix)
     if query.qualify is not None:
-        what, fix = "QUALIFY in a subquery over rows is not answered", "filter with WHERE or HAVING"
+        what, fix = "QUALIFY in a subquery over rows is not answered", "filter rows, or groups"
         raise Refused(ErrorCode.UNSUPPORTED, what, at=query.at, fix=fix)
 
 

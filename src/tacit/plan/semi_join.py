@@ -127,7 +127,7 @@ def _refuse_inside(scalar: Scalar | None) -> None:
     for node in walk(scalar) if scalar is not None else ():
         if isinstance(node, InSubquery | Exists):
             what = "IN or EXISTS with a subquery in HAVING or ORDER BY"
-            raise _refuse(what, "choose rows by it in WHERE, before they are grouped", node.at)
+            raise _refuse(what, "choose rows by it, before they are grouped", node.at)
 
 
 def _refuse_raw(query: Query) -> None:
@@ -137,8 +137,11 @@ def _refuse_raw(query: Query) -> None:
         for node in _outside_aggregates(output.scalar):
             if isinstance(node, InSubquery | Exists) and node not in grouped:
                 what = "IN or EXISTS with a subquery stands neither in an aggregate nor in GROUP BY"
-                fix = "aggregate it: COUNT(*) FILTER (WHERE ...)"
-                raise Refused(ErrorCode.RAW_COLUMN, what, at=node.at, fix=fix)
+                counted = None if node.at is None else f"COUNT(*) FILTER (WHERE {node.at.written})"
+                fix = (
+                    "count the rows where it holds" if counted is None else f"count the rows where it holds: {counted}"
+                )
+                raise Refused(ErrorCode.RAW_COLUMN, what, at=node.at, fix=fix, instead=counted)
 
 
 def _outside_aggregates(scalar: Scalar) -> Iterator[Scalar]:
@@ -214,7 +217,7 @@ class _Predicates:
         assert found.compared is not None
         if found.order is not None:
             what = "IN with a subquery that compares with the row outside other than by equality, under NOT,"
-            raise _refuse(what, "write NOT EXISTS (SELECT 1 ...), with the equality in its WHERE", node.at)
+            raise _refuse(what, "compare with the row outside by equality alone, or with constants", node.at)
         rows, values = ExactStatistic("count", None), ExactStatistic("count", found.compared.right.scalar)
         held, there = self._match(found, found.pairs, (rows, _INTEGER), (values, _INTEGER))
         some = Call(Function.NOT, (Call(Function.IS_NULL, (held,)),))
@@ -388,9 +391,9 @@ def _match_fix(outer: Relation, inner: Relation) -> str:
     sides = ((*inner.fields, *inner.implied), (*outer.fields, *outer.implied))
     units = [next((f for f in side if f.is_unit), None) for side in sides]
     if units[0] is None or units[1] is None or not units[0].source:
-        return "match the unit in its WHERE, so that each row looks at rows of its own unit"
+        return "match the unit in the subquery, so that each row looks at rows of its own unit"
     names = " = ".join(f"{unit.source}.{unit.name}" for unit in units if unit is not None)
-    return f"match the unit in its WHERE: EXISTS (SELECT 1 FROM ... WHERE {names} AND ...)"
+    return f"look at the unit's own rows: {names} in the subquery"
 
 
 def _places(scalar: Scalar, here: list[Relation]) -> set[bool]:
@@ -408,7 +411,7 @@ def _correlation(part: Scalar, here: list[Relation]) -> tuple[Scalar, Function, 
         if places == [{False}, {True}]:
             return part.arguments[0], _TURNED.get(function, function), part.arguments[1]
     what = "a subquery that compares with the row outside other than column by column"
-    raise _refuse(what, "compare a column of each, in conditions joined by AND", find_location(part))
+    raise _refuse(what, "compare a column of each, in conditions that all have to hold", find_location(part))
 
 
 def _refuse(what: str, fix: str, at: SourceLocation | None) -> Refused:

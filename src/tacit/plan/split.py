@@ -13,7 +13,7 @@ from tacit.aggregates.argument import quote_aggregate
 from tacit.aggregates.base import BoundAggregate
 from tacit.aggregates.registry import function_of
 from tacit.answers.post_processing_plan import OutputColumn
-from tacit.errors import ErrorCode, Refused, SourceLocation
+from tacit.errors import ErrorCode, Refused, SourceLocation, substitute
 from tacit.plan.bounds import TypedScalar, bind, domain
 from tacit.plan.key_lists import list_keys
 from tacit.plan.narrow import KeyNarrowing
@@ -39,9 +39,11 @@ from tacit.query.nodes import (
     is_star,
     walk,
 )
+from tacit.query.suggest import quote_scalar, refuse_without_aggregate
 from tacit.query.types import NUMERIC_TYPES, Key, Type
 
 MAX_GROUPS = 10_000
+_MOST_SUGGESTED = 1_000  # groups that a fix makes
 _LARGEST_KEY = 2**62  # of a float that is a whole number: doubles and integers of 64 bits have it
 MAX_RANGE = 1_000  # public keys that a range of numbers or dates may make by itself
 
@@ -106,8 +108,7 @@ class _Splitter:
             OrderItem(self.finishing(item.scalar).scalar, item.descending, item.nulls_first) for item in query.order
         )
         if not self.aggregates and not self.keys:
-            fix = "add COUNT(*), SUM(x) or AVG(x)"
-            raise Refused(ErrorCode.AGGREGATE, "the question asks for no aggregate", at=query.at, fix=fix)
+            raise refuse_without_aggregate(query)
         return Halves(
             where,
             tuple(self.keys),
@@ -156,12 +157,26 @@ class _Splitter:
         """A float that is always a whole number, such as FLOOR(age / 10), as an integer."""
         whole = bound.step is not None and bound.step > 0 and bound.step % 1 == 0
         if not whole or not bound.is_bounded or bound.lower is None or bound.upper is None:
-            fix = "group by FLOOR(x / 10), which has whole values and bounds"
-            raise Refused(ErrorCode.TYPE, "cannot group by a float", at=find_location(scalar), fix=fix)
+            raise self.refuse_float(bound, scalar)
         if max(abs(bound.lower), abs(bound.upper)) > _LARGEST_KEY:
-            what, fix = "cannot group by numbers that may be larger than 2^62", "group by smaller ones: FLOOR(x / 10)"
+            what, fix = "cannot group by numbers that may be larger than 2^62", "group by smaller ones"
             raise Refused(ErrorCode.OVERFLOW, what, at=find_location(scalar), fix=fix)
         return GroupKey(Quantize(bound.scalar, Fraction(1), int(bound.lower), int(bound.upper)), values)
+
+    def refuse_float(self, bound: TypedScalar, scalar: Scalar) -> Refused:
+        """A refusal of a key that is a float, which FLOOR makes whole; of many values, of tens or more."""
+        what, at = "cannot group by a float", find_location(scalar)
+        if not bound.is_bounded or bound.lower is None or bound.upper is None:
+            return Refused(ErrorCode.TYPE, what, at=at, fix="group by whole numbers that have bounds")
+        width = 1
+        while (bound.upper - bound.lower) / width > _MOST_SUGGESTED:
+            width *= 10
+        inner = quote_scalar(scalar)
+        floor = f"FLOOR({inner})" if width == 1 else f"FLOOR({f'({inner})' if ' ' in inner else inner} / {width})"
+        query = self.query
+        named = (*(o.scalar for o in query.outputs), *query.keys, *(item.scalar for item in query.order))
+        suggestion = substitute((at, floor), *((find_location(one), floor) for one in named if one == scalar))
+        return Refused(ErrorCode.TYPE, what, at=at, fix=f"group by {floor}", suggestion=suggestion)
 
     def is_field(self, column: ColumnReference) -> bool:
         return any(f.name.lower() == column.name.lower() for f in self.relation.fields)
@@ -173,15 +188,13 @@ class _Splitter:
                 ErrorCode.TOO_MANY_GROUPS,
                 f"the keys make {groups:,} groups; {MAX_GROUPS:,} is the most",
                 at=find_location(self.query.keys[0]),
-                fix="group by fewer columns, or by coarser ones: FLOOR(age / 10)",
+                fix="group by fewer columns, or by coarser ones",
             )
 
     def result(self, output: SelectItem) -> OutputColumn:
         if is_star(output.scalar):
-            fix = "SELECT COUNT(*), AVG(x), ... instead"
-            raise Refused(
-                ErrorCode.RAW_COLUMN, "* would show rows as they are", at=find_location(output.scalar), fix=fix
-            )
+            what, at = "* would show rows as they are", find_location(output.scalar)
+            raise Refused(ErrorCode.RAW_COLUMN, what, at=at, fix="count them: COUNT(*)", instead="COUNT(*)")
         if isinstance(output.scalar, Aggregate) and function_of(output.scalar).gives_list:
             bound = self.aggregate(output.scalar)
             assert bound.type is not None
@@ -229,12 +242,14 @@ class _Splitter:
     def raw(self, node: ColumnReference) -> Refused:
         found = self.relation.field_of(node)
         function = "AVG" if found.bound.type in NUMERIC_TYPES else "COUNT"
-        group = "" if found.values is None else ", or into GROUP BY"
+        group = "" if found.values is None else ", or group by it"
+        instead = f"{function}({quote_scalar(node)})"
         return Refused(
             ErrorCode.RAW_COLUMN,
             f"{node.name} would show the values of single rows",
             at=node.at,
-            fix=f"put it into an aggregate: {function}({node.name}){group}",
+            fix=f"put it into an aggregate: {instead}{group}",
+            instead=instead,
         )
 
     def aggregate(self, node: Aggregate) -> TypedScalar:
@@ -306,7 +321,7 @@ def count_of_ones(node: Aggregate) -> Aggregate:
 
 def _a_list(node: Aggregate, at: SourceLocation | None) -> Refused:
     what = f"{quote_aggregate(node)} gives a list, and a list stands by itself in the select list"
-    fix = "leave out what is computed, compared or ordered with it; MODE(x) gives one value"
+    fix = "leave out what is computed, compared or ordered with it"
     return Refused(ErrorCode.TYPE, what, at=at, fix=fix)
 
 

@@ -60,12 +60,12 @@ def as_timestamp(operand: TypedScalar, node: Scalar) -> TypedScalar:
         case Type.TEXT, Literal(text):
             moment = parse_iso_timestamp(str(text))
             if moment is None:
-                fix = "write '2025-12-31 10:00:00': a time that there is, in the column's zone, without an offset"
+                fix = "write a time that there is, as in 2025-12-31 10:00:00, without an offset"
                 what = f"'{to_printable(str(text))}' is not a timestamp"
                 raise Refused(ErrorCode.TYPE, what, at=find_location(node), fix=fix)
             return constant_timestamp(moment)
         case Type.TEXT, _:
-            what, fix = "a timestamp is compared with a timestamp, got text", "write TIMESTAMP '2025-12-31 10:00:00'"
+            what, fix = "a timestamp is compared with a timestamp, got text", "compare it with a time"
             raise Refused(ErrorCode.TYPE, what, at=find_location(node), fix=fix)
         case Type.DATE, Literal(datetime.date() as day):
             return constant_timestamp(day)

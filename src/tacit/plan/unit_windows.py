@@ -14,6 +14,7 @@ same multiset of rows comes out. Where a row lies, and what other units hold, de
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -43,6 +44,7 @@ from tacit.query.nodes import (
     rebuild,
     walk,
 )
+from tacit.query.suggest import quote_scalar
 from tacit.query.types import Type
 
 _MOST_WINDOWS = 50  # of one subquery; each may sort the table
@@ -172,17 +174,18 @@ class _Windows:
                 what, fix = "a window over public rows is not answered", "leave it out, or have it stored as a column"
                 raise Refused(ErrorCode.UNSUPPORTED, what, at=window.at, fix=fix)
             what = "a window over rows that are each a unit of their own is not answered"
-            fix = "aggregate with GROUP BY, and use the window on what comes out"
+            fix = "aggregate in groups, and use the window on what comes out"
             raise Refused(ErrorCode.UNSUPPORTED, what, at=window.at, fix=fix)
         if any(relation.is_unit(each) for each in window.partition):
             return
         unit = next((f.name if not f.hidden else f"{f.source}.{f.name}" for f in relation.fields if f.is_unit), None)
         unit = relation.called if unit is not None and unit.startswith("\0") else unit  # of a query that groups
         what = "a window over rows of several units is not answered"
-        fix = "aggregate with GROUP BY, and use the window on what comes out"
+        fix, instead = "aggregate in groups, and use the window on what comes out", None
         if unit is not None:
-            fix = f"keep to one unit's rows: {_add_partition(window, unit)}"
-        raise Refused(ErrorCode.UNSUPPORTED, what, at=window.at, fix=fix)
+            instead = _add_partition(window, unit)
+            fix = f"keep to one unit's rows: {instead or f'partition by {unit}'}"
+        raise Refused(ErrorCode.UNSUPPORTED, what, at=window.at, fix=fix, instead=instead)
 
     def _column(self, scalar: Scalar) -> str:
         """The column of a scalar below the windows; one needed twice is computed once."""
@@ -230,9 +233,12 @@ class _Windows:
             return self.unit  # as it lies: clamped, two units could be one
         bound = self._bind(scalar)
         if bound.type is Type.FLOAT:
-            at = find_location(scalar)
-            fix = f"partition by FLOOR({'x' if at is None else at.words}), or by an int, text or date column"
-            raise Refused(ErrorCode.TYPE, "cannot partition by a float", at=find_location(scalar), fix=fix)
+            what, at = "cannot partition by a float", find_location(scalar)
+            fix, whole = "partition by whole numbers", None
+            if bound.is_bounded:
+                whole = f"CAST({quote_scalar(scalar)} AS INTEGER)"
+                fix = f"{fix}: {whole}"
+            raise Refused(ErrorCode.TYPE, what, at=at, fix=fix, instead=whole)
         return self._column(bound.scalar)
 
     def _order(self, window: Window) -> Order:
@@ -256,10 +262,10 @@ class _Windows:
         function, most = window.function, self.relation.each.most
         if function not in _NUMBERS | _VALUES | {"ntile"}:
             what = f"{function.upper()} over rows is not answered"
-            raise Refused(ErrorCode.UNSUPPORTED, what, at=window.at, fix="use ROW_NUMBER, RANK or NTILE")
+            raise Refused(ErrorCode.UNSUPPORTED, what, at=window.at, fix="use row_number, rank or ntile")
         if function in _NEED_ORDER and not window.order:
             what = f"{function.upper()} without ORDER BY is not answered"
-            raise Refused(ErrorCode.UNSUPPORTED, what, at=window.at, fix="add ORDER BY; ROW_NUMBER() needs none")
+            raise Refused(ErrorCode.UNSUPPORTED, what, at=window.at, fix="say in which order")
         if function in _NUMBERS:
             column = self._statistic(node, WindowStatistic(function))
             said = "" if window.at is None else window.at.words.split("(")[0].upper()
@@ -308,10 +314,7 @@ class _Windows:
         value = scalar.value if isinstance(scalar, Literal) else None
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value < _MOST_ROWS:
             what = f"{window.function.upper()} takes a constant whole number from {least} to a million"
-            at = find_location(window.arguments[0])
-            first = "" if at is None or window.function == "ntile" else f"{at.words}, "
-            fix = f"write {window.function.upper()}({first}{4 if window.function == 'ntile' else 1})"
-            raise Refused(ErrorCode.TYPE, what, at=window.at, fix=fix)
+            raise Refused(ErrorCode.TYPE, what, at=window.at, fix="write the number")
         return value
 
     def _frame(self, window: Window) -> tuple[int | None, int | None, bool]:
@@ -325,16 +328,14 @@ class _Windows:
         first, _, last = ends.partition(" AND ")
         if kind == "GROUPS" or first == "UNBOUNDED FOLLOWING" or last == "UNBOUNDED PRECEDING":
             what = "such a frame of a window over rows is not answered"
-            raise Refused(
-                ErrorCode.UNSUPPORTED, what, at=window.at, fix="write ROWS BETWEEN 6 PRECEDING AND CURRENT ROW"
-            )
+            raise Refused(ErrorCode.UNSUPPORTED, what, at=window.at, fix="count rows in the frame")
         start, end = _offset(first), _offset(last)
         if start is not None and end is not None and start > end:
-            what, fix = "a window's frame ends before it starts", "write ROWS BETWEEN 6 PRECEDING AND CURRENT ROW"
+            what, fix = "a window's frame ends before it starts", "write the end that comes first before the other"
             raise Refused(ErrorCode.UNSUPPORTED, what, at=window.at, fix=fix)
         if max(abs(start or 0), abs(end or 0)) > _LONGEST_FRAME:
             what = f"a window's frame of more than {_LONGEST_FRAME:,} rows is not answered"
-            raise Refused(ErrorCode.TOO_LARGE, what, at=window.at, fix="write fewer rows, or UNBOUNDED")
+            raise Refused(ErrorCode.TOO_LARGE, what, at=window.at, fix="write fewer rows, or leave the frame unbounded")
         if kind == "RANGE" and not window.order:
             return None, None, False  # all rows are peers
         return start, end, kind == "RANGE" and (start, end) != (None, None)
@@ -344,9 +345,9 @@ class _Windows:
         name, relation = quote_aggregate(aggregate), self.relation
         if aggregate.function not in _AGGREGATES or aggregate.distinct:
             what = f"{name} over a window of rows is not answered"
-            fix = "use COUNT, SUM, AVG, MIN or MAX"
+            fix = "use count, sum, avg, min or max"
             if aggregate.function == "count":
-                fix = f"group by {relation.called} in a subquery, and join what {name} is there on it"
+                fix = f"group by {relation.called} in a subquery, count the values there, and join that on it"
             raise Refused(ErrorCode.UNSUPPORTED, what, at=window.at, fix=fix)
         start, end, peers = self._frame(window)
         size = None if peers or start is None or end is None else end - start + 1
@@ -366,8 +367,9 @@ class _Windows:
         assert argument is not None
         if aggregate.function in {"min", "max"}:
             if argument.type in {Type.TEXT, Type.BOOL, None}:
-                fix = f"COUNT({quote_argument(aggregate)}) counts values of any type"
-                raise Refused(ErrorCode.TYPE, f"{name} needs a number or a date", at=aggregate.at, fix=fix)
+                what, instead = f"{name} needs a number or a date", f"COUNT({quote_argument(aggregate)})"
+                fix = f"count the rows that have a value: {instead}"
+                raise Refused(ErrorCode.TYPE, what, at=aggregate.at, fix=fix, instead=instead)
             return pass_cap(argument, over(aggregate.function, argument.scalar))
         grid = quantize_argument(aggregate, argument)
         total = over("sum", grid.scalar)
@@ -390,15 +392,15 @@ class _Windows:
         return Cap(low, high, note).add_to(added)
 
 
-def _add_partition(window: Window, unit: str) -> str:
-    """A window in the analyst's own words, with the unit in its partition."""
-    words = "" if window.at is None else " ".join(window.at.words.split())
-    before, over, rest = words.rpartition("OVER (")
-    if not over or not rest.endswith(")"):
-        return f"PARTITION BY {unit}"
-    if rest.upper().startswith("PARTITION BY "):
-        return f"{before}OVER (PARTITION BY {unit}, {rest[len('PARTITION BY ') :]}"
-    return f"{before}OVER (PARTITION BY {unit}{' ' if rest != ')' else ''}{rest}"
+def _add_partition(window: Window, unit: str) -> str | None:
+    """A window in the analyst's own words, with the unit in its partition; None where it has only a name."""
+    words = "" if window.at is None else window.at.written
+    found = re.search(r"\bOVER\s*\(\s*(PARTITION\s+BY\s+)?", words, re.IGNORECASE)
+    if found is None or not words.endswith(")"):
+        return None
+    rest = words[found.end() :]
+    between = ", " if found[1] else " " if rest != ")" else ""
+    return f"{words[: found.start()]}OVER (PARTITION BY {unit}{between}{rest}"
 
 
 def _offset(end: str) -> int | None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tacit.errors import SourceLocation
+from tacit.errors import Refused, SourceLocation
 from tacit.query.dialects import QuestionDialect
 from tacit.query.functions import Function
-from tacit.query.nodes import Aggregate, Call, ColumnReference, Literal, Scalar
+from tacit.query.nodes import Aggregate, Call, ColumnReference, Literal, Scalar, find_location
 from tacit.query.refusals import MAX_ITEMS, refuse_unsupported
 
 MANY = MAX_ITEMS
+_PLACEHOLDER = re.compile(r"'[^']*'|\b[a-z]\b")  # the letters of a usage such as DATE_PART('month', d), and its texts
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class CallSyntax:
 
 @dataclass(frozen=True)
 class AggregateSyntax:
-    """How an aggregate is written under one of its names; `usage` is an example, with {} for the name."""
+    """How an aggregate is written under one of its names; `usage` is an example, with {} for the name and letters."""
 
     read: Callable[[CallSyntax], Aggregate]
     usage: str = "{}(x)"
@@ -50,11 +52,34 @@ Aggregates = Mapping[str, AggregateSyntax]  # by the name in small letters
 Build = Callable[[CallSyntax], Scalar]
 
 
-def check_count(written: CallSyntax, least: int, most: int, usage: str) -> None:
-    """Refuse a call with another number of arguments."""
+def check_count(written: CallSyntax, least: int, most: int, usage: str = "") -> None:
+    """Refuse a call with another number of arguments; the usage is how one that has too few could be written."""
     if not least <= len(written.arguments) <= most:
         what = f"{written.name.upper()} with {count_arguments(len(written.arguments))}"
-        raise refuse_unsupported(what, f"write {usage}", written.at)
+        wanted = count_arguments(least) if least == most else f"{least} or more arguments"
+        words = f"give it {wanted}" if most in {least, MANY} else f"give it {least} to {most} arguments"
+        missing = len(written.arguments) < least
+        raise refuse_usage(what, written, usage if missing else "", words)
+
+
+def refuse_usage(what: str, written: CallSyntax, usage: str, words: str) -> Refused:
+    """A refusal of a call that is not written as its usage; where that cannot be filled in, the fix is in words."""
+    filled = fill_usage(usage, written)
+    return refuse_unsupported(what, words if filled is None else f"write {filled}", written.at, filled)
+
+
+def fill_usage(usage: str, written: CallSyntax) -> str | None:
+    """The usage with the operands of a call in the places of its letters; None where there are too few of them.
+
+    So of NULLIF(age), whose usage is NULLIF(x, 0), it is NULLIF(age, 0).
+    """
+    within = () if written.within is None else (written.within[0],)
+    found = [at.written for at in map(find_location, (*within, *written.arguments)) if at is not None]
+    letters = list(dict.fromkeys(word for word in _PLACEHOLDER.findall(usage) if not word.startswith("'")))
+    if not usage or len(found) < len(letters):
+        return None
+    operands = dict(zip(letters, found, strict=False))
+    return _PLACEHOLDER.sub(lambda word: operands.get(word[0], word[0]), usage)
 
 
 def count_arguments(number: int) -> str:

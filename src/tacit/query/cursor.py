@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from tacit.errors import ErrorCode, Refused, SourceLocation
+from tacit.errors import ErrorCode, Refused, SourceLocation, substitute
 from tacit.query.lexer import QUESTION, LexicalError, Token, scan
 from tacit.query.refusals import (
     MAX_CHARACTERS,
     MAX_DEPTH,
     MAX_TOKENS,
+    OPERATOR_REPLACEMENTS,
     OPERATOR_SUGGESTIONS,
     RESERVED,
     SMALLER_FIX,
@@ -24,7 +25,6 @@ from tacit.query.refusals import (
     to_printable,
 )
 
-_EXAMPLE = 'ask("SELECT COUNT(*) FROM ...")'
 _OPENINGS = frozenset({"SELECT", "WITH", "FROM", "("})
 _PREFIX = 2  # letters before a quote that may change what it means, as in E'\n'
 _SIGNS = "<=> <> <= >= != == || ** :: // ~~* ~~ ~* ~ !~~ !~ ^@ + - * / % ^ = < > ( ) [ ] , . ;"
@@ -34,7 +34,7 @@ _ALLOWED = frozenset(_SIGNS.split())
 def check_text(text: object) -> str:
     """The text, or Refused where it is none, or too long to look at."""
     if not isinstance(text, str):
-        raise Refused(ErrorCode.SYNTAX, f"a question must be a str, got {type(text).__name__}", fix=_EXAMPLE)
+        raise Refused(ErrorCode.SYNTAX, f"a question must be a str, got {type(text).__name__}", fix="give it as text")
     if len(text) > MAX_CHARACTERS:
         what = f"the question has {len(text):,} characters; {MAX_CHARACTERS:,} is the most"
         raise Refused(ErrorCode.TOO_LARGE, what, fix=SMALLER_FIX)
@@ -94,17 +94,18 @@ def tokenize(text: str, places: LineIndex) -> tuple[list[Token], dict[int, int]]
 def _check_token(token: Token, places: LineIndex) -> None:
     """Refuse a word that is no identifier, and a sign that the grammar does not have."""
     if token.kind == "word" and not token.text.isidentifier():
-        fix = 'put names with such characters in double quotes: "ward"'
+        fix = "put names with such characters in double quotes"
         at = places(token.start, token.end)
         raise Refused(ErrorCode.SYNTAX, f"{token.text:.40} is not a name", at=at, fix=fix)
     if token.kind != "sign" or token.text in _ALLOWED:
         return
     sign, at = token.text, places(token.start, token.end)
     if sign in OPERATOR_SUGGESTIONS:
-        raise refuse_unsupported(*OPERATOR_SUGGESTIONS[sign], at)
+        raise refuse_unsupported(*OPERATOR_SUGGESTIONS[sign], at, OPERATOR_REPLACEMENTS.get(sign))
     shown = sign if sign.isprintable() else f"U+{ord(sign):04X}"
     fix = "write a plain space" if sign.isspace() else "remove it; quotes are written ' and \""
-    raise Refused(ErrorCode.SYNTAX, f"the character {shown} is not allowed outside of quotes", at=at, fix=fix)
+    what = f"the character {shown} is not allowed outside of quotes"
+    raise Refused(ErrorCode.SYNTAX, what, at=at, fix=fix, instead=" " if sign.isspace() else None)
 
 
 def _is_raw(before: Token, token: Token) -> bool:
@@ -119,7 +120,7 @@ def _check_neighbors(before: Token | None, token: Token, places: LineIndex) -> N
             raise refuse_statement(token.key, places(token.start, token.end))
     elif before.end == token.start:
         if token.kind == "text" and before.kind == "word" and len(before.text) <= _PREFIX:
-            fix = "write plain quotes, with a space before them: 'flu'"
+            fix = "write plain quotes, with a space before them"
             raise refuse_unsupported("a quote with letters before it", fix, places(before.start, token.end))
         if before.kind == "number" and (token.kind in {"word", "number"} or token.key == "."):
             at = places(before.start, token.end)
@@ -164,14 +165,18 @@ class TokenCursor:
     def refuse_unexpected(self, expected: str) -> NoReturn:
         """Refuse the next token: by its name where it starts a part of SQL that is not answered."""
         if self.token.key in UNSUPPORTED_CLAUSES:
-            raise refuse_unsupported(*UNSUPPORTED_CLAUSES[self.token.key], self.here())
+            what, fix = UNSUPPORTED_CLAUSES[self.token.key]
+            if what != f"{self.token.key} {self.after()}" or not fix.startswith("leave it out"):
+                raise refuse_unsupported(what, fix, self.here())
+            without = substitute((self.through(self.index, self.index + 1), ""))
+            raise Refused(ErrorCode.UNSUPPORTED, f"{what} is not answered", at=self.here(), fix=fix, suggestion=without)
         if self.token.key in OPERATOR_SUGGESTIONS:
             raise refuse_unsupported(*OPERATOR_SUGGESTIONS[self.token.key], self.here())
-        fix = self.two_words() or f"write {expected} at the mark, or check the words before it"
+        fix = self.two_words() or "write it at the mark, or check the words before it"
         if self.token.kind == "end":
             what = f"the question ends where {expected} is expected"
             self.index = max(0, self.index - 1)
-            raise Refused(ErrorCode.SYNTAX, what, at=self.here(), fix=f"add after the mark: {expected}")
+            raise Refused(ErrorCode.SYNTAX, what, at=self.here(), fix="add it after the mark")
         raise Refused(ErrorCode.SYNTAX, f"expected {expected} before {self.excerpt()}", at=self.here(), fix=fix)
 
     def two_words(self) -> str:

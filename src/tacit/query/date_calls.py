@@ -60,7 +60,7 @@ def _unit(scalar: Scalar, dialect: QuestionDialect = QuestionDialect.POSTGRES) -
     return UNITS.get(word.lower())
 
 
-def _take_unit(written: CallSyntax, usage: str) -> tuple[str, tuple[Scalar, ...], bool]:
+def _take_unit(written: CallSyntax) -> tuple[str, tuple[Scalar, ...], bool]:
     """The unit, the other arguments, and whether the unit is the first. A text is one before a bare word is."""
     first, last = written.arguments[0], written.arguments[-1]
     name = written.name.upper()
@@ -68,7 +68,7 @@ def _take_unit(written: CallSyntax, usage: str) -> tuple[str, tuple[Scalar, ...]
     if at_first is not None and at_last is not None:
         texts = constant_text(first) is not None, constant_text(last) is not None
         if texts[0] == texts[1]:
-            fix = f"write {usage}; a column of that name stands in double quotes"
+            fix = "write the unit in single quotes; a column of that name stands in double quotes"
             raise refuse_unsupported(f"{name} with two words that are units", fix, written.at)
         at_first, at_last = (at_first, None) if texts[0] else (None, at_last)
     if at_first is not None:
@@ -77,14 +77,14 @@ def _take_unit(written: CallSyntax, usage: str) -> tuple[str, tuple[Scalar, ...]
         return at_last, written.arguments[:-1], False
     given = constant_text(first) or constant_text(last)
     what = f"{name} to {to_printable(given)}" if given else f"{name} to a unit that is not a constant"
-    fix = f"cut to {', '.join(_ALL_UNITS)}" if "TRUNC" in name else f"write {usage}"
+    fix = f"{'cut to' if 'TRUNC' in name else 'its units are'} {', '.join(_ALL_UNITS)}"
     raise refuse_unsupported(what, fix, written.at)
 
 
 def build_truncation(written: CallSyntax) -> Call:
     """DATE_TRUNC(unit, d): the unit becomes the first argument, in small letters."""
     check_count(written, 2, 2, "DATE_TRUNC('month', d)")
-    unit, (value,), _ = _take_unit(written, "DATE_TRUNC('month', d)")
+    unit, (value,), _ = _take_unit(written)
     if unit.startswith("week("):
         return Call(Function.WEEK_START, (Literal(unit[len("week(") : -1]), value), written.at)
     if unit not in _ALL_UNITS:
@@ -124,7 +124,7 @@ def _part_of_age(part: str, age: Call, written: CallSyntax) -> Call:
     if UNITS.get(part) == "month":
         months = Call(Function.AGE, (Literal("month"), later, earlier), written.at)
         return Call(Function.MOD, (months, Literal(12)), written.at)
-    fix = "EXTRACT(YEAR FROM AGE(a, b)) is whole years; DATE_DIFF('day', b, a) is days"
+    fix = "an age has years and months; count days with date_diff"
     raise refuse_unsupported(f"the part {to_printable(part)} of AGE", fix, written.at)
 
 
@@ -161,7 +161,7 @@ def _difference(written: CallSyntax) -> Scalar:
     if len(written.arguments) == 2:
         later, earlier = written.arguments
         return Call(Function.DAYS, (later, earlier), written.at)
-    unit, (one, other), is_first = _take_unit(written, usage)
+    unit, (one, other), is_first = _take_unit(written)
     earlier, later = (one, other) if is_first else (other, one)
     if unit in TIME_UNITS:
         ends = (Call(Function.QUOTIENT, (end, Literal(PERIODS[unit])), written.at) for end in (later, earlier))
@@ -180,14 +180,14 @@ def _whole_difference(written: CallSyntax) -> Call:
     """TIMESTAMP_DIFF(to, from, HOUR): whole units of time, as BigQuery counts them."""
     usage = "TIMESTAMP_DIFF(a, b, HOUR)"
     check_count(written, 3, 3, usage)
-    unit, (one, other), is_first = _take_unit(written, usage)
+    unit, (one, other), is_first = _take_unit(written)
     later, earlier = (other, one) if is_first else (one, other)
     return _count_periods(unit, later, earlier, written)
 
 
 def _count_periods(unit: str, later: Scalar, earlier: Scalar, written: CallSyntax) -> Call:
     if unit not in PERIODS:
-        fix = f"count {', '.join(PERIODS)}; DATE_DIFF('month', a, b) counts the months that begin between both"
+        fix = f"count {', '.join(PERIODS)}; date_diff counts the months that begin between both"
         raise refuse_unsupported(f"{written.name.upper()} in {unit}", fix, written.at)
     return Call(Function.ELAPSED, (Literal(unit), later, earlier), written.at)
 
@@ -220,11 +220,13 @@ def _add(written: CallSyntax) -> Scalar:
         if is_interval(number):
             return add_interval(value, number, written.at, subtract=subtract)
         return add_units(value, "day", number, written.at, subtract=subtract)
-    unit, (number, value), _ = _take_unit(written, usage)
+    unit, (number, value), _ = _take_unit(written)
     if subtract:
         return _count_periods(unit, value, number, written)
     if unit not in MULTIPLES:
-        raise refuse_unsupported(f"{written.name.upper()} of {unit}", f"write {usage}", written.at)
+        raise refuse_unsupported(
+            f"{written.name.upper()} of {unit}", f"its units are {', '.join(MULTIPLES)}", written.at
+        )
     return add_units(value, unit, number, written.at)
 
 
@@ -238,7 +240,7 @@ def _last_day(written: CallSyntax) -> Call:
     check_count(written, 1, 2, "LAST_DAY(d)")
     value, *units = written.arguments
     if any(_unit(unit) != "month" for unit in units):
-        raise refuse_unsupported("LAST_DAY of anything but a month", "write LAST_DAY(d)", written.at)
+        raise refuse_unsupported("LAST_DAY of anything but a month", "leave the unit out", written.at)
     return Call(Function.LAST_DAY, (value,), written.at)
 
 
@@ -249,7 +251,7 @@ def _time_bucket(written: CallSyntax) -> Call:
     parts = [(unit, constant_number(n)) for unit, n in interval_parts(width)] if is_interval(width) else []
     unit = next((name for name in _ALL_UNITS if parts == [MULTIPLES[name]]), None)
     if unit is None:
-        fix = f"one of these is answered: {', '.join(_ALL_UNITS)}; write DATE_TRUNC('hour', t)"
+        fix = f"one of these is answered: {', '.join(_ALL_UNITS)}"
         raise refuse_unsupported("TIME_BUCKET of anything but one unit", fix, written.at)
     return Call(Function.DATE_TRUNC, (Literal(unit), value), written.at)
 
@@ -312,13 +314,14 @@ def _format(written: CallSyntax) -> Call:
         value, text = text, value
     found = constant_text(text)
     if found is None:
-        raise refuse_unsupported(f"{name} with a format that is not a constant", f"write {usage}", written.at)
+        raise refuse_unsupported(f"{name} with a format that is not a constant", "write the format", written.at)
     read = read_postgresql_format if name.startswith("TO_") else read_strftime_format
     if written.name == "date_format":
         read = read_mysql_format if "%" in found else read_java_format
     pattern = read(found)
     if pattern is None or not any(field for field, _ in split_format(pattern)):
-        raise refuse_unsupported(f"the format '{to_printable(found)}'", f"write {usage}", written.at)
+        fix = "name the parts of a date, and signs between them"
+        raise refuse_unsupported(f"the format '{to_printable(found)}'", fix, written.at)
     return Call(Function.TO_CHAR, (Literal(pattern), value), written.at)
 
 
@@ -343,24 +346,23 @@ def build_date(scalar: Scalar, at: SourceLocation) -> Literal:
     """DATE '2025-12-31', of a constant."""
     text = scalar.value if isinstance(scalar, Literal) else None
     if not isinstance(text, str):
-        raise refuse_unsupported("DATE of anything but a constant text", "write DATE '2025-12-31'", at)
+        raise refuse_unsupported("DATE of anything but a constant text", "write the day itself", at)
     found: datetime.date | None = parse_iso_date(text)
     if found is None:
-        raise refuse_unsupported(
-            f"the date '{to_printable(text)}'", "write a day that there is, as DATE '2025-12-31'", at
-        )
+        day = f"DATE '{text[:10]}'" if parse_iso_date(text[:10]) is not None else None  # less a time
+        fix = "write a day that there is, as in 2025-12-31" if day is None else f"write the day alone: {day}"
+        raise refuse_unsupported(f"the date '{to_printable(text)}'", fix, at, day)
     return Literal(found, at)
 
 
 def build_timestamp(scalar: Scalar, at: SourceLocation) -> Literal:
     """TIMESTAMP '2025-12-31 10:00', of a constant."""
     text = scalar.value if isinstance(scalar, Literal) else None
-    usage = "write TIMESTAMP '2025-12-31 10:00:00'"
     if not isinstance(text, str):
-        raise refuse_unsupported("TIMESTAMP of anything but a constant text", usage, at)
+        raise refuse_unsupported("TIMESTAMP of anything but a constant text", "write the time itself", at)
     found = parse_iso_timestamp(text)
     if found is None:
-        fix = f"{usage}: the time in the column's zone, without an offset"
+        fix = "write a time that there is, as in 2025-12-31 10:00:00, in the column's zone and without an offset"
         raise refuse_unsupported(f"the timestamp '{to_printable(text)}'", fix, at)
     return Literal(found, at)
 
@@ -369,7 +371,7 @@ def _date(written: CallSyntax) -> Scalar:
     """DATE('2025-12-31'), DATE(t), and DATE(2025, 12, 31)."""
     if len(written.arguments) == 3:
         return _make_date(written)
-    check_count(written, 1, 1, "DATE '2025-12-31'")
+    check_count(written, 1, 1)
     (value,) = written.arguments
     if isinstance(value, Literal):
         return build_date(value, written.at)
@@ -377,7 +379,7 @@ def _date(written: CallSyntax) -> Scalar:
 
 
 def _timestamp(written: CallSyntax) -> Scalar:
-    check_count(written, 1, 1, "TIMESTAMP '2025-12-31 10:00:00'")
+    check_count(written, 1, 1)
     (value,) = written.arguments
     if isinstance(value, Literal):
         return build_timestamp(value, written.at)
@@ -386,24 +388,21 @@ def _timestamp(written: CallSyntax) -> Scalar:
 
 def _make_date(written: CallSyntax) -> Literal:
     """MAKE_DATE(2025, 12, 31) of constants."""
-    usage = "DATE '2025-12-31'"
-    check_count(written, 3, 3, usage)
+    check_count(written, 3, 3)
     numbers = [constant_number(part) for part in written.arguments]
     found = None
     if all(isinstance(number, int) and 0 < number <= 9999 for number in numbers):
         year, month, day = numbers
         found = parse_iso_date(f"{year:04}-{month:02}-{day:02}")
     if found is None:
-        raise refuse_unsupported(
-            f"{written.name.upper()} of anything but a day of constants", f"write {usage}", written.at
-        )
+        what = f"{written.name.upper()} of anything but a day of constants"
+        raise refuse_unsupported(what, "write the day itself", written.at)
     return Literal(found, written.at)
 
 
 def _make_timestamp(written: CallSyntax) -> Literal:
     """MAKE_TIMESTAMP(2025, 12, 31, 10, 0, 0.5) of constants, as Ibis writes a timestamp."""
-    usage = "TIMESTAMP '2025-12-31 10:00:00'"
-    check_count(written, 6, 6, usage)
+    check_count(written, 6, 6)
     numbers = [Fraction(value) for part in written.arguments if (value := constant_number(part)) is not None]
     moment = None
     if len(numbers) == 6 and all(number >= 0 and (number % 1 == 0 or number is numbers[5]) for number in numbers):
@@ -411,7 +410,8 @@ def _make_timestamp(written: CallSyntax) -> Literal:
         rest = int(numbers[5] % 1 * 10**6)
         moment = parse_iso_timestamp(f"{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{rest:06}")
     if moment is None:
-        raise refuse_unsupported("MAKE_TIMESTAMP of anything but a time of constants", f"write {usage}", written.at)
+        what = "MAKE_TIMESTAMP of anything but a time of constants"
+        raise refuse_unsupported(what, "write the time itself", written.at)
     return Literal(moment, written.at)
 
 
@@ -425,8 +425,7 @@ def _to_timestamp(written: CallSyntax) -> Scalar:
 
 
 def _read_time(written: CallSyntax, kind: str) -> Scalar:
-    usage = f"{kind.upper()} '2025-12-31'"
-    check_count(written, 1, 2, usage)
+    check_count(written, 1, 2)
     value, *formats = written.arguments[::-1] if written.name.startswith("parse") else written.arguments
     text = constant_text(value)
     if text is None and not formats:
@@ -438,7 +437,7 @@ def _read_time(written: CallSyntax, kind: str) -> Scalar:
         text = _read_by_format(text, constant_text(formats[0]) or "")
         if text is None:
             what = f"{written.name.upper()} with this format"
-            raise refuse_unsupported(what, f"write {usage}", written.at)
+            raise refuse_unsupported(what, "write the day itself, with its year first", written.at)
     constant = Literal(text[:10] if kind == "date" else text, written.at)
     return build_date(constant, written.at) if kind == "date" else build_timestamp(constant, written.at)
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import NoReturn
 
-from tacit.errors import ErrorCode, Refused, SourceLocation
-from tacit.query.call_syntax import CallSyntax, constant_number, constant_text
+from tacit.errors import ErrorCode, Refused, SourceLocation, substitute
+from tacit.query.call_syntax import CallSyntax, constant_number, constant_text, count_arguments
 from tacit.query.cursor import TokenCursor
 from tacit.query.date_calls import build_date, build_timestamp, day_of_clock, read_digits, time_of_clock
 from tacit.query.dialect_names import CLOCK_DATES, CLOCK_TIMES, UNITS
@@ -45,6 +45,7 @@ from tacit.query.nodes import (
     ScalarSubquery,
     UnionAll,
     Window,
+    find_location,
 )
 from tacit.query.number_calls import MOST_DIGITS, TAKE_LISTS, build_same, fold_decimals
 from tacit.query.refusals import (
@@ -53,6 +54,7 @@ from tacit.query.refusals import (
     MAX_ITEMS,
     MAX_LEVELS,
     RESERVED,
+    TIMESTAMPS,
     UNSUPPORTED_CLAUSES,
     refuse_too_large,
     refuse_unknown_function,
@@ -90,6 +92,7 @@ _WORDS = (
     | dict.fromkeys(_RANGES, _RANGE)
     | dict.fromkeys(_PATTERNS, _CONCAT)
 )
+_BRACKETS = "put brackets around what belongs together"
 _CASTING = frozenset({"cast", "try_cast", "safe_cast"})
 _CLOCK = CLOCK_DATES | CLOCK_TIMES
 _IS_WHOLE = DATE_PARTS | TIME_PARTS | {Function.FLOOR, Function.CEIL}
@@ -128,12 +131,23 @@ class ExpressionParser(TokenCursor, ABC):
         found = self._operand(least)
         while (level := self._binding()) is not None and level >= least:
             if level > last or (level == last and level in _ALONE):  # as in a < b < c, and in a IN (1, 2) + 3
-                fix = "put brackets around what belongs together, or write a < b AND b < c"
-                raise refuse_unsupported("a comparison inside another", fix, self.through(start, self.index))
+                raise self._refuse_chain(found, start)
             found = self._operation(found, level, start)
             last = level
         self.level -= 1
         return found
+
+    def _refuse_chain(self, found: Scalar, start: int) -> Refused:
+        """A refusal of a second comparison in a row: a < b < c is a < b AND b < c."""
+        what, at, fix = "a comparison inside another is not answered", self.through(start, self.index), _BRACKETS
+        match found:
+            case Call(name, (_, middle)) if name in COMPARISONS and (inner := find_location(middle)) is not None:
+                if self.token.key in _INFIX and _INFIX[self.token.key][1] in COMPARISONS:
+                    second = f"AND {inner.written} {self.token.text}"
+                    fix = f"compare twice: {at.written.removesuffix(self.token.text)}{second}"
+                    twice = substitute((self.here(), second))
+                    return Refused(ErrorCode.UNSUPPORTED, what, at=at, fix=fix, suggestion=twice)
+        return Refused(ErrorCode.UNSUPPORTED, what, at=at, fix=fix)
 
     def _binding(self) -> int | None:
         """How much the next operator binds, or None where there is none."""
@@ -260,7 +274,7 @@ class ExpressionParser(TokenCursor, ABC):
         if not self.accept("ESCAPE"):
             return ""
         if self.token.kind != "text" or len(self.token.text) != 1:
-            raise refuse_unsupported("ESCAPE of anything but one character", "write ESCAPE '!'", self.here())
+            raise refuse_unsupported("ESCAPE of anything but one character", "write one character", self.here())
         self.index += 1
         return self.tokens[self.index - 1].text
 
@@ -269,8 +283,7 @@ class ExpressionParser(TokenCursor, ABC):
         function = Function.AND if self.token.key == "ALL" else Function.OR
         closing = self.closing[self.index + 1]
         if self.tokens[self.index + 2].key in _SUBQUERIES:
-            fix = "list the patterns: x LIKE ANY ('a%', 'b%')"
-            raise refuse_unsupported("LIKE with a subquery", fix, self.through(start, closing))
+            raise refuse_unsupported("LIKE with a subquery", "list the patterns", self.through(start, closing))
         self.index += 2
         patterns = [self.scalar()]
         while self.accept(","):
@@ -281,7 +294,7 @@ class ExpressionParser(TokenCursor, ABC):
         return found[0] if len(found) == 1 else Call(function, found, at)
 
     def _membership(self, left: Scalar, start: int) -> Scalar:
-        values = "list the values: IN ('A', 'B')"
+        values = "list the values, with commas between"
         if not self.sees("("):
             self.refuse_unexpected("a list of values in brackets")
         closing = self.closing[self.index]
@@ -297,7 +310,7 @@ class ExpressionParser(TokenCursor, ABC):
         while self.accept(",") and not self.sees(")"):
             items.append(self.scalar())
             if len(items) > MAX_ITEMS:
-                fix = "use a range: x BETWEEN 1 AND 1000"
+                fix = "compare with the ends of a range"
                 raise refuse_too_large(f"a list of more than {MAX_ITEMS:,} items", self.since(start), fix)
         self.expect(")")
         at = self.since(start)
@@ -354,8 +367,14 @@ class ExpressionParser(TokenCursor, ABC):
                 operand = self.primary()
                 return build_timestamp(operand, self.since(start))
             case _, "TIMESTAMPTZ" | "TIME" if self.tokens[self.index + 1].kind == "text":
-                fix = "write DATE '2025-12-31', or TIMESTAMP '2025-12-31 10:00:00' in the column's zone"
-                raise refuse_unsupported(token.key, fix, self.through(start, start + 1))
+                at = self.through(start, start + 1)
+                instead = f"TIMESTAMP {at.written[len(token.text) :].strip()}" if token.key == "TIMESTAMPTZ" else None
+                fix = (
+                    "compare the hour and the minute"
+                    if instead is None
+                    else f"write it in the column's zone: {instead}"
+                )
+                raise refuse_unsupported(token.key, fix, at, instead)
             case _, "INTERVAL" if self._starts_interval():
                 return self._interval(start)
         name = token.text.lower()
@@ -421,7 +440,7 @@ class ExpressionParser(TokenCursor, ABC):
             ErrorCode.SYNTAX,
             "* stands for rows, not for a value",
             at=at,
-            fix="name a column, or count rows with COUNT(*)",
+            fix="name a column",
         )
 
     def _column(self, start: int) -> ColumnReference:
@@ -433,8 +452,10 @@ class ExpressionParser(TokenCursor, ABC):
             self.index += 1
             names.append(self.name("a column"))
         if self.sees("("):
-            at = self.through(start, self.closing[self.index])
-            raise refuse_unsupported("a function of a schema or in quotes", "write its name alone: COUNT(*)", at)
+            at, call = self.through(start, self.closing[self.index]), self.through(self.index, self.closing[self.index])
+            instead = f"{names[-1]}{call.written}" if names[-1].isidentifier() else None
+            fix = "write its name alone" if instead is None else f"write its name alone: {instead}"
+            raise refuse_unsupported("a function of a schema or in quotes", fix, at, instead)
         if len(names) > _MOST_PARTS:
             fix = "write the column, or table.column"
             raise refuse_unsupported(f"a name of more than {_MOST_PARTS} parts", fix, self.since(start))
@@ -446,12 +467,11 @@ class ExpressionParser(TokenCursor, ABC):
         """A name, which is a word that means nothing else, or stands in double quotes."""
         token = self.token
         if token.kind == "text":
-            fix = f'write "{to_printable(token.text)}"'
-            raise Refused(
-                ErrorCode.SYNTAX, "a name is written in double quotes or without quotes", at=self.here(), fix=fix
-            )
+            quoted, what = token.text.replace('"', '""'), "a name is written in double quotes or without quotes"
+            fix, instead = f'write "{to_printable(quoted)}"', f'"{quoted}"'
+            raise Refused(ErrorCode.SYNTAX, what, at=self.here(), fix=fix, instead=instead)
         if token.key in RESERVED - UNSUPPORTED_CLAUSES.keys():
-            fix = f'write {what} at the mark; a name that is a word of SQL stands in quotes: "{token.text}"'
+            fix = f'write it at the mark; a name that is a word of SQL stands in quotes: "{token.text}"'
             raise Refused(ErrorCode.SYNTAX, f"expected {what} before {token.text}", at=self.here(), fix=fix)
         if (token.kind != "word" or token.key in RESERVED) and token.kind != "name":
             self.refuse_unexpected(what)
@@ -499,11 +519,13 @@ class ExpressionParser(TokenCursor, ABC):
             self.index += negated
             rows = [self._row()]
         else:
-            fix = "write them one by one, without brackets: a = 1 AND b = 2"
+            fix = "compare them one by one, without brackets"
             raise refuse_unsupported("a list of values in brackets", fix, self.through(start, closing))
         at = self.since(start)
         if any(len(row) != len(left) for row in rows):
-            raise Refused(ErrorCode.TYPE, "the lists are of different lengths", at=at, fix="write (a, b) = (1, 2)")
+            raise Refused(
+                ErrorCode.TYPE, "the lists are of different lengths", at=at, fix="write as many values as columns"
+            )
         equal = [
             Call(Function.AND, tuple(Call(Function.EQUAL, pair, at) for pair in zip(left, row, strict=True)), at)
             for row in rows
@@ -560,9 +582,7 @@ class ExpressionParser(TokenCursor, ABC):
             query = self.subquery()
             return Exists(query, self.since(start))
         if name in {"exists", "any", "some", "all"}:
-            fix = "compare with one value: x >= 3, or list the values: x IN ('A', 'B')"
-            if name == "exists":
-                fix = "write a query in the brackets: EXISTS (SELECT 1 FROM ...)"
+            fix = "write a query in the brackets" if name == "exists" else "compare with one value, or list the values"
             raise refuse_unsupported(name.upper(), fix, self.through(start, closing))
         if self.token.key in RESERVED - {"LEFT", "RIGHT"}:
             self.refuse_unexpected("a value")
@@ -598,7 +618,7 @@ class ExpressionParser(TokenCursor, ABC):
         if not self.sees("OVER"):
             return found
         if not isinstance(found, Aggregate):
-            fix = "compute it without OVER, or of an aggregate over a window: SUM(n) OVER ()"
+            fix = "take an aggregate over the window"
             raise refuse_unsupported(f"{name.upper()} over a window", fix, self.through(start, self.index))
         return self._over("", (), found, start)
 
@@ -609,7 +629,7 @@ class ExpressionParser(TokenCursor, ABC):
         if self.token.kind == "text" and self.token.text == " ":
             self.index += 1
         if not self.accept("FROM"):
-            fix = "TRIM(x) takes spaces away; REPLACE(x, '-', '') takes another character away everywhere"
+            fix = "take another character away everywhere, with replace"
             raise refuse_unsupported(f"TRIM {side} of anything but spaces", fix, self.through(start, closing))
         value = self.scalar()
         self.expect(")")
@@ -635,8 +655,9 @@ class ExpressionParser(TokenCursor, ABC):
         while self.accept(","):
             arguments.append(self._argument(name))
         if self.sees("ORDER"):
-            fix = "leave it out: the order of rows decides nothing"
-            raise refuse_unsupported("ORDER BY in an aggregate", fix, self.through(start, closing))
+            what, at = "ORDER BY in an aggregate is not answered", self.through(start, closing)
+            fix, order = "leave it out: the order of rows decides nothing", self.through(self.index, closing)
+            raise Refused(ErrorCode.UNSUPPORTED, what, at=at, fix=fix, suggestion=substitute((order, ")")))
         self.expect(")")
         return False, distinct, arguments
 
@@ -671,7 +692,7 @@ class ExpressionParser(TokenCursor, ABC):
         place = int(number) - (0 if counted and word.endswith("OFFSET") else 1) if number.isdigit() else -1
         chosen = element(found, place) if 0 <= place < MAX_ITEMS else None
         if chosen is None:
-            fix = f"write {name.upper()}(x, 4)[OFFSET(2)]: of four parts the elements are 0 to 4"
+            fix = "name one that it has: of four parts the elements are 0 to 4"
             raise refuse_unsupported("an element that the list does not have", fix, self.since(start))
         return replace(chosen, at=self.since(start))
 
@@ -706,8 +727,7 @@ class ExpressionParser(TokenCursor, ABC):
         self.index += 2
         _, distinct, arguments = self._arguments(name, start, closing)
         if distinct or not least <= len(arguments) <= most:
-            usage = {0: f"{name.upper()}()", 1: f"{name.upper()}(n)", 2: f"{name.upper()}(n, 2)"}[least]
-            fix = f"write {usage} OVER (ORDER BY n)"
+            fix = f"give it {count_arguments(least)}" if least == most else f"give it {least} to {most} arguments"
             raise refuse_unsupported(f"{name.upper()} with other arguments", fix, self.since(start))
         if self.accept("RESPECT"):
             self.expect("NULLS")
@@ -780,7 +800,7 @@ class ExpressionParser(TokenCursor, ABC):
             size = self.token.text if self.token.kind == "number" else ""
             self.index += 1
             if not size.isdigit() or len(size) > _MOST_FRAME or unit == "RANGE":
-                fix = "count rows: ROWS BETWEEN 6 PRECEDING AND CURRENT ROW"
+                fix = "count rows in the frame"
                 raise refuse_unsupported("a window's frame of anything but a number of rows", fix, self.since(start))
         if self.accept("PRECEDING"):
             return f"{size} PRECEDING"
@@ -793,7 +813,7 @@ class ExpressionParser(TokenCursor, ABC):
         self.index += 2
         _, _, arguments = self._arguments("grouping", start, closing)
         if not arguments:
-            raise refuse_unsupported("GROUPING of nothing", "name a key: GROUPING(x)", self.since(start))
+            raise refuse_unsupported("GROUPING of nothing", "name a key", self.since(start))
         return Call(GROUPING, tuple(arguments), self.since(start))
 
     def _type(self) -> tuple[str, tuple[int, ...]]:
@@ -825,8 +845,7 @@ class ExpressionParser(TokenCursor, ABC):
             case _ if kind == "interval" and (said := constant_text(operand)) is not None:
                 return build_interval(said, None, at)
             case _ if wanted is None:
-                fix = CAST_SUGGESTIONS.get(kind, "leave it out: the types of columns are declared in the policy")
-                raise refuse_unsupported(f"CAST to {to_printable(kind).upper()}", fix, at)
+                raise self._refuse_cast(operand, kind, at)
             case Literal(str() as text) if wanted in NUMERIC_TYPES and _is_number(text):
                 return self._cast(Literal(Fraction(text.strip())), start, kind, numbers)
             case Literal() if wanted is Type.INT and (value := constant_number(operand)) is not None:
@@ -849,6 +868,16 @@ class ExpressionParser(TokenCursor, ABC):
                 opposite = Call(Function.NOT, (operand,), at)
                 return Case(((operand, Literal(1)), (opposite, Literal(0))), Literal(None), at)
         return Call(Function.CAST, (operand, Literal(kind)), at)
+
+    @staticmethod
+    def _refuse_cast(operand: Scalar, kind: str, at: SourceLocation) -> Refused:
+        """A refusal of a cast to a type that columns do not have."""
+        what, inner = f"CAST to {to_printable(kind).upper()}", find_location(operand)
+        if kind in TIMESTAMPS and inner is not None:
+            instead = f"CAST({inner.written} AS TIMESTAMP)"
+            return refuse_unsupported(what, f"write {instead}: the time in the column's zone", at, instead)
+        fix = CAST_SUGGESTIONS.get(kind, "leave it out: the types of columns are declared in the policy")
+        return refuse_unsupported(what, fix, at)
 
 
 def _nearest(number: Fraction) -> int:

@@ -81,7 +81,7 @@ class FromParser(ExpressionParser):
         self.sources += sources
         self.nodes += nodes
         if self.sources > MAX_SOURCES:
-            fix = "join fewer; a name of WITH counts at each use with all that it uses"
+            fix = "join fewer; a named subquery counts at each use with all that it uses"
             raise refuse_too_large(
                 f"the question is over more than {MAX_SOURCES} tables and subqueries", self.here(), fix
             )
@@ -91,7 +91,7 @@ class FromParser(ExpressionParser):
     def with_(self) -> None:
         """The names of WITH, each known to those after it, and only to this query."""
         if self.sees("RECURSIVE"):
-            raise refuse_unsupported("WITH RECURSIVE", "join as often as needed: JOIN ... USING (id)", self.here())
+            raise refuse_unsupported("WITH RECURSIVE", "join the table with itself as often as needed", self.here())
         self.parts = dict(self.parts)
         taken: set[str] = set()
         while True:
@@ -157,7 +157,7 @@ class FromParser(ExpressionParser):
         natural = words[:1] == ["NATURAL"]
         kind = " ".join(words[1:] if natural else words)
         if kind not in _KINDS or (natural and kind == "CROSS"):
-            at, fix = self.since(start), "write JOIN or LEFT JOIN"
+            at, fix = self.since(start), "write one kind of join"
             raise Refused(ErrorCode.SYNTAX, f"{' '.join(words):.40} JOIN is not a kind of join", at=at, fix=fix)
         right = self._item()
         on, using = self._condition(start) if not natural and kind != "CROSS" else (None, ())
@@ -171,7 +171,7 @@ class FromParser(ExpressionParser):
         if self.accept("ON"):
             return self.count_parts(self.scalar()), ()
         if not self.accept("USING", "("):
-            fix = "say which rows match: JOIN b USING (id), or JOIN b ON a.id = b.id"
+            fix = "say which of their rows match, by an equality of columns"
             raise refuse_unsupported("JOIN without ON or USING", fix, self.since(start))
         using = [self.name("a column")]
         while self.accept(","):
@@ -189,13 +189,12 @@ class FromParser(ExpressionParser):
             self.refuse_unexpected("a table")
         names = self._qualified_name(start)
         table, part = names[-1], self.parts.get(names[-1].lower()) if len(names) == 1 else None
-        named = self.since(start)
         alias, columns = self._alias()
         alias = alias or table
         self._add(1 if part is None else 1 + part.sources, 0 if part is None else part.nodes)
         if part is None:
             if columns:
-                fix = f"name them in a subquery: (SELECT ... AS {to_printable(columns[0])} FROM {named.words})"
+                fix = "list the columns in a subquery, and name them there"
                 raise refuse_unsupported("a table with names for its columns", fix, self.since(start))
             return TableReference(table, alias, self.since(start))
         at = self.since(start)
@@ -280,7 +279,7 @@ def _name_columns(query: Query | UnionAll, names: tuple[str, ...], alias: str, a
     """A query whose first columns have other names. Where it groups by the old ones it becomes a subquery."""
     first = query.parts[0] if isinstance(query, UnionAll) else query
     if any(is_star(output.scalar) for output in first.outputs):
-        raise refuse_unsupported("names for the columns of *", "list the columns inside: SELECT age AS years", at)
+        raise refuse_unsupported("names for the columns of *", "list the columns inside, and name them there", at)
     if len(names) > len(first.outputs):
         what = f"{len(names)} names for {len(first.outputs)} columns"
         raise Refused(ErrorCode.SYNTAX, what, at=at, fix="give one name for each column")

@@ -7,6 +7,7 @@ than an analyst does. Aggregates say themselves how they are written: the parser
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from tacit.errors import Refused
@@ -15,6 +16,7 @@ from tacit.query.call_syntax import Aggregates as Aggregates
 from tacit.query.call_syntax import AggregateSyntax as AggregateSyntax
 from tacit.query.call_syntax import Build, check_count, count_arguments
 from tacit.query.call_syntax import CallSyntax as CallSyntax
+from tacit.query.call_syntax import refuse_usage as refuse_usage
 from tacit.query.dialect_names import ALIASES, PLAIN
 from tacit.query.functions import Function
 from tacit.query.nodes import Aggregate, Call, Case, Literal, Scalar
@@ -56,14 +58,12 @@ def build_call(written: CallSyntax, aggregates: Aggregates) -> Scalar:
 
 def _only_aggregates(written: CallSyntax) -> Refused:
     if written.star:
-        what, usage = "*", "COUNT(*)"
+        what = "*"
     elif written.distinct:
-        what, usage = "DISTINCT", "COUNT(DISTINCT x)"
-    elif written.within is not None:
-        what, usage = "WITHIN GROUP", "PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)"
+        what = "DISTINCT"
     else:
-        what, usage = "FILTER", "COUNT(*) FILTER (WHERE age > 40)"
-    return refuse_unsupported(f"{what} in {written.name.upper()}", f"only aggregates take {what}: {usage}", written.at)
+        what = "FILTER" if written.within is None else "WITHIN GROUP"
+    return refuse_unsupported(f"{what} in {written.name.upper()}", "leave it out: only aggregates take it", written.at)
 
 
 def _aggregate(written: CallSyntax, syntax: AggregateSyntax) -> Aggregate:
@@ -73,10 +73,10 @@ def _aggregate(written: CallSyntax, syntax: AggregateSyntax) -> Aggregate:
     """
     name = written.name.upper()
     if written.distinct and not syntax.takes_distinct:
-        fix = "leave DISTINCT out; COUNT(DISTINCT x) counts the values"
-        raise refuse_unsupported(f"{name}(DISTINCT ...)", fix, written.at)
+        plain = re.sub(r"\(\s*DISTINCT\s*", "(", written.at.written, count=1, flags=re.IGNORECASE)
+        raise refuse_unsupported(f"{name}(DISTINCT ...)", f"count every row: {plain}", written.at, plain)
     if written.within is not None and not syntax.takes_order:
-        raise refuse_unsupported(f"WITHIN GROUP in {name}", f"write {syntax.usage.format(name)}", written.at)
+        raise refuse_usage(f"WITHIN GROUP in {name}", written, syntax.usage.format(name), "leave it out")
     found = syntax.read(written)
     if written.where is None:
         return replace(found, at=written.at)
@@ -93,15 +93,14 @@ def single_operand(written: CallSyntax) -> Scalar:
     if written.within is not None and not written.arguments and not written.star:
         return written.within[0]
     if written.star or written.within is not None or len(written.arguments) != 1:
-        distinct = "DISTINCT " if written.distinct else ""
         found = "*" if written.star else count_arguments(len(written.arguments))
         if written.within is not None:
             found += " and WITHIN GROUP"
-        raise refuse_unsupported(f"{name} of {found}", f"give it one argument: {name}({distinct}x)", written.at)
+        raise refuse_unsupported(f"{name} of {found}", "give it one argument", written.at)
     return written.arguments[0]
 
 
-def refuse_arguments(written: CallSyntax, usage: str) -> Refused:
-    """The refusal of an aggregate with other arguments than it takes."""
+def refuse_arguments(written: CallSyntax, usage: str, words: str) -> Refused:
+    """The refusal of an aggregate with other arguments than it takes; `words` are for one that cannot be filled in."""
     found = "*" if written.star else count_arguments(len(written.arguments))
-    return refuse_unsupported(f"{written.name.upper()} of {found}", f"write {usage}", written.at)
+    return refuse_usage(f"{written.name.upper()} of {found}", written, usage, words)

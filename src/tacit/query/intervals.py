@@ -21,7 +21,7 @@ from tacit.query.nodes import Call, Literal, Scalar
 from tacit.query.refusals import refuse_unsupported, to_printable
 from tacit.query.timestamps import PERIODS
 
-INTERVAL_FIX = "write INTERVAL '7 days', INTERVAL '1 month' or INTERVAL '12 hours'"
+INTERVAL_FIX = "write a number and a unit: '7 days', '1 month' or '12 hours'"
 # Each unit in the one of months, days and microseconds that it is a multiple of.
 MULTIPLES: dict[str, tuple[str, int]] = {
     "year": ("month", 12),

@@ -27,7 +27,7 @@ _MOST_BUCKETS = 1_000
 
 def build_if(written: CallSyntax) -> Case:
     """IF(c, x, y); without y it is NULL."""
-    check_count(written, 3, 3, f"{written.name.upper()}(age > 40, 1, 0)")
+    check_count(written, 3, 3, f"{written.name.upper()}(x, y, NULL)")
     condition, then, otherwise = written.arguments
     return Case(((condition, then),), otherwise, written.at)
 
@@ -59,7 +59,7 @@ def _nvl2(written: CallSyntax) -> Case:
 
 def _decode(written: CallSyntax) -> Case:
     """DECODE(x, a, r, b, s, rest): a NULL among what x is compared with is met by NULL."""
-    check_count(written, 3, MANY, "DECODE(x, 'A', 1, 'B', 2, 0)")
+    check_count(written, 3, MANY)
     subject, *rest = written.arguments
     pairs = list(zip(rest[::2], rest[1::2], strict=False))
     otherwise = rest[-1] if len(rest) % 2 else Literal(None)
@@ -106,9 +106,7 @@ def _div0(written: CallSyntax) -> Case:
 
 def _log(written: CallSyntax) -> Call:
     """LOG(x) is to the base 10, and LOG(b, x) to the base b; in BigQuery natural, and LOG(x, b)."""
-    if written.dialect is QuestionDialect.SNOWFLAKE:
-        check_count(written, 2, 2, "LOG(10, x), or LN(x)")
-    check_count(written, 1, 2, "LOG(x), which is to the base 10, or LOG(2, x)")
+    check_count(written, 2 if written.dialect is QuestionDialect.SNOWFLAKE else 1, 2)
     *bases, value = written.arguments
     if written.dialect is QuestionDialect.BIGQUERY and not bases:
         return Call(Function.LN, (value,), written.at)
@@ -135,13 +133,13 @@ def _square(written: CallSyntax) -> Call:
 
 
 def _round(written: CallSyntax) -> Call:
-    check_count(written, 1, 2, "ROUND(AVG(x), 2)")
-    return _to_digits(Function.ROUND, written, "ROUND(AVG(x), 2)")
+    check_count(written, 1, 2)
+    return _to_digits(Function.ROUND, written)
 
 
-def _to_digits(function: Function, written: CallSyntax, fix: str) -> Call:
+def _to_digits(function: Function, written: CallSyntax) -> Call:
     """ROUND or TRUNC to a number of digits; to less than none, it is that of tens, hundreds and so on."""
-    _check_digits(written, fix)
+    _check_digits(written)
     digits = constant_number(written.arguments[1]) if len(written.arguments) == 2 else 0
     if digits is None or digits >= 0:
         return Call(function, written.arguments, written.at)
@@ -150,22 +148,22 @@ def _to_digits(function: Function, written: CallSyntax, fix: str) -> Call:
     return Call(Function.MULTIPLY, (tens, size), written.at)
 
 
-def _check_digits(written: CallSyntax, fix: str) -> None:
+def _check_digits(written: CallSyntax) -> None:
     for digits in written.arguments[1:]:
         value = constant_number(digits)
         if not isinstance(value, int) or not -MOST_DIGITS <= value <= MOST_DIGITS:
             what = f"{written.name.upper()} takes a constant number of digits, -{MOST_DIGITS} to {MOST_DIGITS}"
-            raise Refused(ErrorCode.TYPE, what, at=written.at, fix=fix)
+            raise Refused(ErrorCode.TYPE, what, at=written.at, fix="write the number")
 
 
 def _trunc(written: CallSyntax) -> Scalar:
     """TRUNC(x) and TRUNC(x, 2), toward zero; TRUNC(d, 'MONTH') is DATE_TRUNC."""
-    check_count(written, 1, 2, "TRUNC(x), or TRUNC(x, 2)")
+    check_count(written, 1, 2)
     if len(written.arguments) == 2 and constant_text(written.arguments[1]) is not None:
         return build_truncation(written)
     if len(written.arguments) == 1 or constant_number(written.arguments[1]) == 0:
         return Call(Function.TRUNC, written.arguments[:1], written.at)
-    return _to_digits(Function.TRUNC, written, "TRUNC(x, 2)")
+    return _to_digits(Function.TRUNC, written)
 
 
 def _width_bucket(written: CallSyntax) -> Case:
@@ -174,13 +172,12 @@ def _width_bucket(written: CallSyntax) -> Case:
     Where x is in [low, high) the bucket is 1 + FLOOR((x - low) * n / (high - low)). Inside of FLOOR x is clamped, which
     changes nothing there, so the bounds of the result are 0 and n + 1 whatever those of x are.
     """
-    usage = "WIDTH_BUCKET(x, 0, 100, 10)"
-    check_count(written, 4, 4, usage)
+    check_count(written, 4, 4, "WIDTH_BUCKET(x, 0, 100, 10)")
     value, *ends = written.arguments
     low, high, count = (constant_number(end) for end in ends)
     if low is None or high is None or not isinstance(count, int) or not low < high or not 1 <= count <= _MOST_BUCKETS:
         what = f"WIDTH_BUCKET takes two constants, the smaller first, and a number of buckets up to {_MOST_BUCKETS:,}"
-        raise Refused(ErrorCode.TYPE, what, at=written.at, fix=usage)
+        raise Refused(ErrorCode.TYPE, what, at=written.at, fix="write the least value, then the largest")
     at = written.at
     clamped = Call(Function.LEAST, (Call(Function.GREATEST, (value, ends[0]), at), ends[1]), at)
     scaled = Call(Function.MULTIPLY, (Call(Function.SUBTRACT, (clamped, ends[0]), at), Literal(Fraction(count))), at)

@@ -64,7 +64,7 @@ _STACKS = frozenset({"UNION", "INTERSECT", "EXCEPT", "MINUS"})
 _AFTER_KEYS = _STACKS | {"HAVING", "WINDOW", "QUALIFY", "ORDER", "LIMIT", "OFFSET", "FETCH", "WITH"}
 Sets = tuple[tuple[int, ...], ...]
 _CLAUSES = frozenset({"FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "SELECT", "JOIN", "ON"})
-_ORDER = "the order is SELECT, FROM, JOIN, WHERE, GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET"
+_ORDER = "the order is select, from, join, where, group by, having, order by, limit, offset"
 
 
 def parse(
@@ -95,7 +95,7 @@ class _QueryParser(FromParser):
     def question(self) -> Query:
         """The whole text: one query, and nothing after it."""
         if self.token.kind == "end":
-            raise Refused(ErrorCode.SYNTAX, "the question is empty", fix='ask("SELECT COUNT(*) FROM ...")')
+            raise Refused(ErrorCode.SYNTAX, "the question is empty", fix="ask a question, which starts with select")
         found = self.query(whole=True)
         ended = self.sees(";")
         while self.accept(";"):
@@ -139,7 +139,7 @@ class _QueryParser(FromParser):
             first, operation = self.index, self._stack()
             operations.add(operation)
             if len(operations) > 1:
-                fix = "put brackets around what belongs together: (SELECT ... UNION ALL SELECT ...) EXCEPT SELECT ..."
+                fix = "put brackets around what belongs together"
                 raise refuse_unsupported("a mix of UNION, INTERSECT and EXCEPT", fix, self.since(first))
             part = self._part(whole=whole)
             found = _stack_queries(found, operation, part, self.since(start))
@@ -174,11 +174,20 @@ class _QueryParser(FromParser):
             raise refuse_unsupported(f"{word} ALL BY NAME", "select the columns in the same order", self.since(start))
         return f"{word.lower()} all" if every else word.lower()
 
+    def _refuse_from(self) -> Refused:
+        """A refusal of FROM visits, which is SELECT * FROM visits, and of FROM visits SELECT ward."""
+        end = self.index
+        while self.tokens[end].kind != "end" and self.tokens[end].key not in {")", "SELECT"}:
+            end = self.closing.get(end, end) + 1
+        instead = None if self.tokens[end].key == "SELECT" else "SELECT * FROM"
+        fix = "write the select list first" if instead is None else f"write {instead}"
+        return refuse_unsupported("FROM before SELECT", fix, self.here(), instead)
+
     def _select(self, *, whole: bool) -> Query:
         """SELECT ... FROM ... WHERE ... GROUP BY ... HAVING ..."""
         start = self.index
         if self.sees("FROM"):
-            raise refuse_unsupported("FROM before SELECT", "start with SELECT: SELECT COUNT(*) FROM ...", self.here())
+            raise self._refuse_from()
         if self.token.key in WRITE_STATEMENTS | OTHER_STATEMENTS:
             raise refuse_statement(self.token.key, self.here())
         self.expect("SELECT")
@@ -192,9 +201,7 @@ class _QueryParser(FromParser):
         outputs = self._outputs()
         if not self.sees("FROM") and (self.token.kind == "end" or self.sees(")", ";") or self.token.key in _CLAUSES):
             what = "the question does not name a table"
-            raise Refused(
-                ErrorCode.UNKNOWN_TABLE, what, at=self.since(start), fix="SELECT COUNT(*) FROM one of the tables"
-            )
+            raise Refused(ErrorCode.UNKNOWN_TABLE, what, at=self.since(start), fix="name one of the tables")
         self.expect("FROM")
         source = self.source()
         where = self.count_parts(self.scalar()) if self.accept("WHERE") else None
@@ -291,9 +298,8 @@ class _QueryParser(FromParser):
         call = self.tokens[first]
         if call.kind == "word" and call.key not in RESERVED and self.tokens[first + 1].key == "(":
             what = f"a comma is missing before {to_printable(call.text)}"
-            raise Refused(
-                ErrorCode.SYNTAX, what, at=self.through(first, first), fix="write a comma between two columns"
-            )
+            at, fix = self.through(first, first), "write a comma between two columns"
+            raise Refused(ErrorCode.SYNTAX, what, at=at, fix=fix, instead=f", {at.written}")
 
     def _star(self) -> ColumnReference | None:
         """A column called * stands for all of them, of a subquery or of a table in it."""
@@ -436,12 +442,12 @@ class _QueryParser(FromParser):
         start = self.index
         self.index += 1
         if self.after() == "%":
-            raise refuse_unsupported(f"{name} by percent", f"write {name} 10", self.through(start, self.index + 1))
+            raise refuse_unsupported(f"{name} by percent", "write a whole number", self.through(start, self.index + 1))
         value = self.primary() if name == "TOP" else self.scalar()
         number = value.value if isinstance(value, Literal) else None
         if type(number) is not int or not 0 <= number < _MOST_ROWS:
             what = f"{name} of anything but a whole number below a billion"
-            raise refuse_unsupported(what, f"write {name} 10", self.since(start))
+            raise refuse_unsupported(what, "write a whole number", self.since(start))
         if name == "OFFSET" and not self.accept("ROWS"):
             self.accept("ROW")
         return number
@@ -530,7 +536,10 @@ def _resolve_windows(scalar: Scalar, windows: dict[str, Window]) -> Scalar:
             return None
         known = windows.get(node.name.lower())
         if known is None:
-            what, fix = f"there is no window {to_printable(node.name)}", "name it: WINDOW w AS (ORDER BY n)"
+            what, fix = (
+                f"there is no window {to_printable(node.name)}",
+                "define it after the groups, or write it in brackets",
+            )
             raise Refused(ErrorCode.SYNTAX, what, at=node.at, fix=fix)
         return replace(node, partition=known.partition, order=known.order, frame=known.frame, name="")
 
@@ -570,7 +579,7 @@ def _name_items(items: list[_Item]) -> tuple[SelectItem, ...]:
 
 
 def _called_alike(name: str, at: SourceLocation) -> Refused:
-    what, fix = f"two columns are named {to_printable(name)}", "give each column a name of its own with AS"
+    what, fix = f"two columns are named {to_printable(name)}", "give each column a name of its own"
     return Refused(ErrorCode.AMBIGUOUS, what, at=at, fix=fix)
 
 

@@ -6,6 +6,7 @@ The tables are for people: each name of SQL that is not answered, and the rewrit
 from __future__ import annotations
 
 from bisect import bisect_right
+from difflib import get_close_matches
 
 from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.query.nodes import (
@@ -31,36 +32,36 @@ MAX_NESTED = 12  # subqueries within subqueries
 _WIDTH = 100  # characters of a line that an error shows
 
 SMALLER_FIX = "ask several smaller questions"
-PER_UNIT_JOIN_EXAMPLE = "JOIN (SELECT id, COUNT(*) AS n FROM t GROUP BY id) AS s USING (id)"  # one row for each unit
+_PER_UNIT_FIX = "group the other table by the unit in a subquery, and join that on the unit"
 
-_PATTERN = "use LIKE, where % is any text and _ is any one character: x LIKE 'flu%'"
-MATCH_FIX = "write LIKE 'flu%', or a choice between a few such patterns: x ~ '^(flu|cold)'"
-CLOCK_FIX = "write the date itself: DATE '2025-12-31'; the owner may declare what is today in the policy"
+_PATTERN = "compare with a pattern of like, where % is any text and _ is any one character"
+MATCH_FIX = "compare with a pattern of like, or with a choice between a few texts: (one|other)"
+CLOCK_FIX = "write the date itself; the owner may declare what is today in the policy"
 
 # What may stand where the grammar has something else: the first word, what it is called, what to do instead.
 UNSUPPORTED_CLAUSES = {
     "TABLESAMPLE": ("TABLESAMPLE", "leave it out: the noise already hides each row"),
     "SAMPLE": ("SAMPLE", "leave it out: the noise already hides each row"),
-    "PIVOT": ("PIVOT", "use CASE inside an aggregate: SUM(CASE WHEN ward = 'A' THEN cost END)"),
-    "UNPIVOT": ("UNPIVOT", "stack the columns: (SELECT a AS x FROM t UNION ALL SELECT b FROM t) AS s"),
-    "CONNECT": ("CONNECT BY", "join as often as needed: JOIN ... USING (id)"),
+    "PIVOT": ("PIVOT", "aggregate once for each value, each time with a filter for it"),
+    "UNPIVOT": ("UNPIVOT", "stack the columns: a subquery for each, put together with union all"),
+    "CONNECT": ("CONNECT BY", "join the table with itself as often as needed"),
     "FOR": ("FOR UPDATE", "leave it out: nothing is ever written"),
     "INTO": ("INTO", "leave it out: take the answer with .to_pandas()"),
-    "LATERAL": ("LATERAL", f"join one row for each unit: {PER_UNIT_JOIN_EXAMPLE}"),
-    "COLLATE": ("COLLATE", "compare with LOWER(x) = 'flu'"),
+    "LATERAL": ("LATERAL", _PER_UNIT_FIX),
+    "COLLATE": ("COLLATE", "leave it out, and compare in lower case"),
     "IGNORE": ("IGNORE NULLS", "leave it out: aggregates leave NULLs out"),
     "RESPECT": ("RESPECT NULLS", "leave it out: aggregates leave NULLs out"),
-    "ESCAPE": ("ESCAPE", "write it after the pattern: x LIKE 'a!_%' ESCAPE '!'"),
+    "ESCAPE": ("ESCAPE", "write it after a pattern of like"),
     "GLOB": ("GLOB", _PATTERN),
     "REGEXP": ("REGEXP", MATCH_FIX),
     "RLIKE": ("RLIKE", MATCH_FIX),
 }
 
 UNSUPPORTED_JOINS = {
-    "SEMI": f"join one row for each unit: {PER_UNIT_JOIN_EXAMPLE}",
-    "ANTI": f"keep those without a match: LEFT {PER_UNIT_JOIN_EXAMPLE} WHERE n IS NULL",
-    "ASOF": "say which rows match: FROM a JOIN b USING (id)",
-    "POSITIONAL": "say which rows match: FROM a JOIN b USING (id)",
+    "SEMI": "choose rows in where, by exists and a subquery that matches the unit",
+    "ANTI": "choose rows in where, by not exists and a subquery that matches the unit",
+    "ASOF": "say which rows match by an equality of columns",
+    "POSITIONAL": "say which rows match by an equality of columns",
 }
 
 # Words that name no column and no table unless they stand in double quotes.
@@ -80,12 +81,12 @@ WRITE_STATEMENTS = frozenset(_STATEMENTS.split())  # that write, or may
 OTHER_STATEMENTS = frozenset({"PIVOT", "TABLE", "UNPIVOT", "VALUES"})
 METADATA_STATEMENTS = frozenset({"DESC", "DESCRIBE", "EXPLAIN", "PRAGMA", "SHOW", "SUMMARIZE"})
 
-_ORDER = "which row comes first decides it; ask for MIN, MAX, MEDIAN or MODE"
-_SHOWS = "it would show single rows; count them: SELECT ward, COUNT(*) ... GROUP BY ward"
-_WINDOW = "it needs a window: RANK() OVER (ORDER BY COUNT(*) DESC)"
-_TEXT = "use LOWER, UPPER, TRIM, LENGTH, SUBSTRING and ||"
-_WEEKDAY = "ISODOW(d) is 1 on Monday and 7 on Sunday; EXTRACT(DOW FROM d) is 0 on Sunday"
-_HOUR = "use YEAR, QUARTER, MONTH, WEEK, DAY or ISODOW; of a timestamp also HOUR, MINUTE and SECOND"
+_ORDER = "which row comes first decides it; ask for the min, max, median or mode"
+_SHOWS = "it would show single rows; group by the values, and count the rows of each"
+_WINDOW = "it needs a window: say over what, and in which order"
+_TEXT = "use lower, upper, trim, length, substring and ||"
+_WEEKDAY = "isodow is 1 on Monday and 7 on Sunday; extract dow is 0 on Sunday"
+_HOUR = "use year, quarter, month, week, day or isodow; of a timestamp also hour, minute and second"
 _CHANCE = "the answer depends on the data alone; leave it out"
 
 _INSTEAD = {
@@ -93,7 +94,7 @@ _INSTEAD = {
     _SHOWS: "string_agg group_concat listagg list array_agg histogram map_agg json_group_array json_group_object",
     _WINDOW: "row_number rank dense_rank percent_rank cume_dist ntile lag lead fill",
     MATCH_FIX: "regexp_full_match regexp_extract regexp_replace regexp regexp_instr regexp_count regexp_substr",
-    "write SPLIT_PART(x, ',', 1)": "split string_split",
+    "take one part at a time, with split_part": "split string_split",
     _TEXT: (
         "repeat reverse translate format printf chr ascii ord md5 sha256 hash strlen "
         "octet_length bit_length levenshtein title initcap overlay"
@@ -104,59 +105,60 @@ _INSTEAD = {
     ),
     _WEEKDAY: "weekday day_of_week",
     _HOUR: "millisecond microsecond timezone century decade millennium era julian",
-    "use DATE_TRUNC('week', d)": "date_bin",
-    "write STDDEV(x) / SQRT(COUNT(x))": "sem",
-    "ask for MEDIAN(x) first, then for MEDIAN(ABS(x - 40)) with its answer in the place of 40": "mad",
-    "count each value, and compute it from the answer: SELECT x, COUNT(*) FROM t GROUP BY x": "entropy",
-    "write AVG(LN(x)) and take EXP of the answer": "product",
-    "compare COUNT(*) FILTER (WHERE ...) with COUNT(*)": "bit_and bit_or bit_xor",
-    "write SUM(x)": "total",
-    "write TOP_K(x, 3)": "approx_top_count approx_top_sum approx_most_frequent most_frequent",
+    "cut dates with date_trunc": "date_bin",
+    "ask for the standard deviation and for the count, and compute it from the answer": "sem",
+    "ask for the median first, then for the median of the distances from its answer": "mad",
+    "group by the values, count the rows of each, and compute it from the answer": "entropy",
+    "ask for the geometric mean, geomean, and for the count": "product",
+    "count the rows that meet a condition, and compare with the count of all": "bit_and bit_or bit_xor",
+    "ask for the sum": "total",
+    "ask for the most frequent values, top_k": ("approx_top_count approx_top_sum approx_most_frequent most_frequent"),
     _CHANCE: "random rand uuid gen_random_uuid setseed nextval current_user session_user user version getenv",
-    "FLOOR(x / 10) gives the tens": "fdiv divide",
-    "write CASE WHEN ... THEN ... ELSE ... END": "choose",
-    "list the values: IN ('A', 'B')": "any some all array list_contains list_value",
+    "divide, and take the floor": "fdiv divide",
+    "write a case with one branch for each value": "choose",
+    "list the values, in round brackets": "any some all array list_contains list_value",
     "name the columns one by one": "row struct struct_pack columns map unnest",
     "declare the type in the policy": "convert cast_to_type",
 }
 FUNCTION_SUGGESTIONS = {name: fix for fix, names in _INSTEAD.items() for name in names.split()}
-ANY_FUNCTION = "use + - * / % ^, ABS, FLOOR, CEIL, SQRT, LN, EXP, LEAST, GREATEST, COALESCE or CASE"
+ANY_FUNCTION = "use + - * / % ^, abs, floor, ceil, sqrt, ln, exp, least, greatest, coalesce or case"
 _BARE = "current_date current_timestamp current_time localtime localtimestamp current_user session_user"
 FUNCTIONS_WITHOUT_PARENTHESES = frozenset(_BARE.split())  # functions that SQL calls without brackets
 
 # Other types than those of columns that CAST names, and what gives the same.
 _CASTS = {
-    "write CAST(x AS TIMESTAMP): the time in the column's zone": "timestamptz timestamp_s timestamp_ms timestamp_ns",
-    "leave it out: HOUR(x) and MINUTE(x) tell the time of day": "time timetz",
-    "write INTERVAL '7 days'": "interval",
+    "leave it out: the hour and the minute tell the time of day": "time timetz",
+    "write the interval itself": "interval",
 }
+TIMESTAMPS = frozenset({"timestamptz", "timestamp_s", "timestamp_ms", "timestamp_ns"})  # other types of timestamps
 CAST_SUGGESTIONS = {name: fix for fix, names in _CASTS.items() for name in names.split()}
 
 # Signs of SQL that are not answered: what they make, and what to do instead.
 _VALUE = "write the value into the question"
 _BITS = "an operation on bits"
 OPERATOR_SUGGESTIONS = {
-    "[": ("a list", "list values in round brackets: IN ('A', 'B'); SUBSTRING(x, 1, 1) is a part of a text"),
-    "]": ("a list", "list values in round brackets: IN ('A', 'B')"),
+    "[": ("a list", "list values in round brackets; substring gives a part of a text"),
+    "]": ("a list", "list values in round brackets"),
     "{": ("a struct", "name the columns one by one"),
     "}": ("a struct", "name the columns one by one"),
     "?": ("a parameter", _VALUE),
     "$": ("a parameter or a quote with $", f"{_VALUE}, in single quotes if it is text"),
-    ":": ("a parameter or a name with :", f"{_VALUE}; names stand behind, with AS"),
-    ":=": (":=", f"{_VALUE}; names stand behind, with AS"),
-    "@": ("@", f"{_VALUE}; ABS(x) is the size of a number"),
-    "->": ("->", "compare columns with constants: x > 0"),
-    "->>": ("->>", "compare columns with constants: x > 0"),
+    ":": ("a parameter or a name with :", f"{_VALUE}; names stand behind"),
+    ":=": (":=", f"{_VALUE}; names stand behind"),
+    "@": ("@", f"{_VALUE}; abs is the size of a number"),
+    "->": ("->", "compare columns with constants"),
+    "->>": ("->>", "compare columns with constants"),
     "=>": ("=>", "give arguments by their position"),
-    "&": (_BITS, "join conditions with AND"),
-    "&&": ("&&", "join conditions with AND"),
-    "|": (_BITS, "join conditions with OR, and texts with ||"),
-    "|>": ("|>", "write SELECT ... FROM ... WHERE ..."),
-    "<<": (_BITS, "write x * 2"),
-    ">>": (_BITS, "write FLOOR(x / 2)"),
+    "&": (_BITS, "join conditions by the word and"),
+    "&&": ("&&", "write AND"),
+    "|": (_BITS, "join conditions by the word or, and texts with ||"),
+    "|>": ("|>", "write one select, with all that is done in its clauses"),
+    "<<": (_BITS, "multiply by a power of two"),
+    ">>": (_BITS, "divide by a power of two, and take the floor"),
     "!": ("!", "write NOT"),
     "#": ("#", "start a comment with --"),
 }
+OPERATOR_REPLACEMENTS = {"&&": "AND", "!": "NOT ", "#": "--"}  # what may stand in the place of the sign
 
 
 class LineIndex:
@@ -177,7 +179,9 @@ class LineIndex:
         if not excerpt.isprintable():  # a control character could move the mark, or more
             excerpt = "".join(c if c.isprintable() else " " for c in excerpt).rstrip()
         length = max(1, min(end - start, len(excerpt) - (column - first)))
-        return SourceLocation(number, column + 1, excerpt, length, offset=first)
+        return SourceLocation(
+            number, column + 1, excerpt, length, offset=first, text=self._text, start=start, end=max(start, end)
+        )
 
 
 def to_printable(text: str) -> str:
@@ -191,17 +195,22 @@ def refuse_statement(key: str, at: SourceLocation) -> Refused:
         return Refused(
             ErrorCode.STATEMENT, "only SELECT is answered", at=at, fix="use explain, schema and budget instead"
         )
+    if key == "TABLE":
+        rows = "SELECT * FROM"
+        return Refused(ErrorCode.STATEMENT, "only SELECT is answered", at=at, fix=f"write {rows}", instead=rows)
     if key in OTHER_STATEMENTS:
-        return Refused(ErrorCode.STATEMENT, "only SELECT is answered", at=at, fix="SELECT COUNT(*) FROM ...")
+        return Refused(ErrorCode.STATEMENT, "only SELECT is answered", at=at, fix="write it as a select")
     if key in WRITE_STATEMENTS:
         what = "only SELECT is answered; nothing is ever written"
-        return Refused(ErrorCode.STATEMENT, what, at=at, fix="SELECT COUNT(*) FROM ...")
-    return Refused(ErrorCode.SYNTAX, "this is not SQL that can be read", at=at, fix="a question starts with SELECT")
+        return Refused(ErrorCode.STATEMENT, what, at=at, fix="ask a question, which starts with select")
+    meant = "SELECT" if get_close_matches(key, ["SELECT"]) else None
+    fix = "a question starts with the word select" if meant is None else f"write {meant}"
+    return Refused(ErrorCode.SYNTAX, "this is not SQL that can be read", at=at, fix=fix, instead=meant)
 
 
-def refuse_unsupported(what: str, fix: str, at: SourceLocation | None) -> Refused:
-    """A refusal of a part of SQL that is not answered."""
-    return Refused(ErrorCode.UNSUPPORTED, f"{what} is not answered", at=at, fix=fix)
+def refuse_unsupported(what: str, fix: str, at: SourceLocation | None, instead: str | None = None) -> Refused:
+    """A refusal of a part of SQL that is not answered; `instead` is SQL that may stand in its place."""
+    return Refused(ErrorCode.UNSUPPORTED, f"{what} is not answered", at=at, fix=fix, instead=instead)
 
 
 def refuse_too_large(what: str, at: SourceLocation | None, fix: str = SMALLER_FIX) -> Refused:

@@ -48,7 +48,7 @@ def build_like(
 def _lower(value: Scalar, text: str | None, at: SourceLocation) -> tuple[Scalar, str]:
     if text is None or not text.isascii():
         what = "ILIKE with anything but a constant of letters from A to Z"
-        raise refuse_unsupported(what, "write LOWER(x) LIKE 'flu%'", at)
+        raise refuse_unsupported(what, "compare it in lower case, or with a constant", at)
     return Call(Function.LOWER, (value,), at), text.lower()
 
 
@@ -60,7 +60,7 @@ def _build_pattern(value: Scalar, parts: _Pattern, at: SourceLocation) -> Scalar
     before, after = parts[0] == ANY, parts[-1] == ANY
     inner = parts[before : len(parts) - after]
     if any(part in wild for part in inner):
-        fix = "compare parts of it: LEFT(x, 3) = '50%' AND STRPOS(x, 'a_b') > 0"
+        fix = "compare parts of it: its first characters with left, others with strpos"
         raise refuse_unsupported("a pattern with %, _ or \\ as themselves among others", fix, at)
     text = "".join(inner)
     if before and after:
@@ -78,11 +78,11 @@ def _affix(before: bool, after: bool) -> Build:
 
     def build(written: CallSyntax) -> Scalar:
         name = written.name.upper()
-        check_count(written, 2, 2, f"{name}(x, 'flu')")
+        check_count(written, 2, 2)
         value, part = written.arguments
         text = constant_text(part)
         if text is None:
-            raise refuse_unsupported(f"{name} with anything but a constant text", f"write {name}(x, 'flu')", written.at)
+            raise refuse_unsupported(f"{name} with anything but a constant text", "write the text", written.at)
         return _build_pattern(value, ((ANY,) * before) + tuple(text) + ((ANY,) * after), written.at)
 
     return build
@@ -259,7 +259,7 @@ def _list_characters(listed: str) -> list[str]:
 
 def _matches(written: CallSyntax) -> Scalar:
     """REGEXP_MATCHES(x, 'pattern'), of any part of the text, as ~ is; Snowflake's REGEXP_LIKE is of the whole."""
-    check_count(written, 2, 2, f"{written.name.upper()}(x, '^flu')")
+    check_count(written, 2, 2)
     value, pattern = written.arguments
     text = constant_text(pattern)
     if written.dialect is QuestionDialect.SNOWFLAKE and written.name == "regexp_like" and text is not None:
@@ -284,12 +284,11 @@ def _present(argument: Scalar, at: SourceLocation) -> Scalar:
 
 def _concat_ws(written: CallSyntax) -> Call:
     """CONCAT_WS(',', x, y) leaves NULLs out: each value comes with the sign before it, less the first sign."""
-    usage = "CONCAT_WS(', ', x, y)"
-    check_count(written, 2, MANY, usage)
+    check_count(written, 2, MANY)
     sign, *values = written.arguments
     text = constant_text(sign)
     if text is None:
-        raise refuse_unsupported("CONCAT_WS with a separator that is not a constant", f"write {usage}", written.at)
+        raise refuse_unsupported("CONCAT_WS with a separator that is not a constant", "write the text", written.at)
     parts = [
         Case(
             ((Call(Function.IS_NULL, (value,), written.at), Literal("")),),
@@ -327,13 +326,13 @@ def _count_characters(written: CallSyntax) -> tuple[Scalar, int]:
     count = constant_number(written.arguments[1])
     if not isinstance(count, int) or not 1 <= count <= MOST_POSITION:
         what = f"{written.name.upper()} of anything but a constant number of characters, from 1"
-        raise refuse_unsupported(what, f"write {usage}", written.at)
+        raise refuse_unsupported(what, "write the number", written.at)
     return written.arguments[0], count
 
 
 def _position(written: CallSyntax) -> Call:
     """POSITION('flu' IN x) and LOCATE('flu', x): what is sought stands first."""
-    check_count(written, 2, 2, f"{written.name.upper()}('flu', x)")
+    check_count(written, 2, 2)
     sought, value = written.arguments
     return Call(Function.POSITION, (value, sought), written.at)
 

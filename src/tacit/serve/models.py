@@ -46,6 +46,7 @@ class ErrorBody(BaseModel):
     what: str
     at: dict[str, Any] | None
     fix: str
+    suggestion: str | None = Field(None, description="The whole question with the fix put in, where the fix is code.")
 
 
 class ErrorResponse(BaseModel):

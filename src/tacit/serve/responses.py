@@ -80,7 +80,8 @@ def error_to_dict(error: TacitError) -> dict[str, Any]:
     if isinstance(error, LedgerError):
         what = "the ledger cannot be used at the moment"  # where it lies is for the owner
     fix = "ask again later, or tell the data owner" if isinstance(error, LedgerError) else error.fix
-    return {"error": {"code": str(error.code), "kind": kind, "what": what, "at": place, "fix": fix}}
+    found = {"code": str(error.code), "kind": kind, "what": what, "at": place, "fix": fix}
+    return {"error": found if error.suggestion is None else {**found, "suggestion": error.suggestion}}
 
 
 def negotiate_media_type(accept: str) -> str:

@@ -204,6 +204,18 @@ MATCHED: dict[str, tuple[str, list[str]]] = {
         "visits AS a FULL JOIN notes AS b ON a.who = b.who AND a.g = b.k",
         [*ALL, "m", "k"],
     ),
+    "units with values of others": (
+        "(SELECT who, g, h, t, w, d, "
+        "1 * (SELECT COUNT(*) FROM notes AS b WHERE b.who = v.who AND b.k = v.g AND v.w) AS x, "
+        "(SELECT MAX(m) FROM notes AS b WHERE b.who = v.who) AS y, z FROM visits AS v "
+        "WHERE n <> (SELECT AVG(beds) FROM wards) OR n IS NULL)",
+        ["g", "h", "t", "w", "d", "x", "y", "z", "who"],
+    ),
+    "children with values of parents": (
+        "(SELECT l.g, l.t, l.x, (SELECT o FROM orders AS o WHERE o.id = l.order_id) AS n, "
+        "(SELECT SUM(k.z) FROM lines AS k WHERE k.order_id = l.order_id) AS z FROM lines AS l)",
+        ["g", "t", "x", "n", "z"],
+    ),
 }
 SOURCES |= MATCHED
 # Aggregates, and the columns they need.

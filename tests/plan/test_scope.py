@@ -155,6 +155,20 @@ MATCHED = [
     "(SELECT region, floor AS f, COUNT(*) AS m FROM wards GROUP BY region, floor) AS r "
     "ON v.ward = r.region AND v.age = r.f",
 ]
+# Subqueries as values of a row.
+MATCHED += [
+    "SELECT COUNT(*), SUM(n), SUM(age) FROM "
+    "(SELECT age, (SELECT COUNT(*) FROM labs l WHERE l.patient = v.patient) AS n "
+    "FROM visits v) AS t",
+    "SELECT ward, COUNT(*), SUM(age) FROM visits v WHERE (SELECT SUM(price) FROM items i WHERE i.visit = v.visit) > 9 "
+    "GROUP BY ward",
+    "SELECT COUNT(*), SUM((SELECT MAX(age) FROM visits v WHERE v.visit = i.visit)), "
+    "SUM((SELECT age FROM visits v WHERE v.visit = i.visit AND i.price > 0)) FROM items i",
+    "SELECT COUNT(*), SUM(age) FROM visits v WHERE "
+    "age < (SELECT AVG(level) FROM labs l WHERE l.patient = v.patient AND l.ward = v.ward AND v.age > 0)",
+    "SELECT SUM((SELECT floor FROM wards w WHERE w.ward = v.ward)), "
+    "SUM(LEAST((SELECT COUNT(*) FROM wards w WHERE w.region = v.ward), 3)) FROM visits v",
+]
 OF_ROWS = [
     "SELECT COUNT(*), SUM(size) FROM beds",
     "SELECT floor, COUNT(*) FROM beds JOIN wards USING (ward) GROUP BY floor",
@@ -165,6 +179,8 @@ OF_ROWS = [
     "SELECT COUNT(*), SUM(size) FROM beds WHERE ward IN (SELECT floor FROM wards) "
     "OR size NOT IN (SELECT region FROM wards)",
     "SELECT COUNT(*), SUM(size) FROM beds WHERE EXISTS (SELECT 1 FROM regions WHERE region = beds.ward)",
+    "SELECT COUNT(*), SUM((SELECT floor FROM wards w WHERE w.ward = b.ward)) FROM beds b "
+    "WHERE size > (SELECT COUNT(*) FROM wards w WHERE w.region = b.ward)",
     "SELECT w, COUNT(*), SUM(s) FROM "
     "(SELECT ward AS w, size AS s FROM beds UNION ALL SELECT size, ward FROM beds) AS u GROUP BY w",
 ]
@@ -283,6 +299,7 @@ def test_one_row_more_than_is_kept_is_seen(sql: str) -> None:
         "SELECT COUNT(*), SUM(age) FROM visits v WHERE EXISTS (SELECT 1 FROM labs l WHERE l.ward = v.ward)",
         "SELECT COUNT(*), SUM(age) FROM visits v WHERE ward IN (SELECT ward FROM labs)",
         "SELECT COUNT(*), SUM(age) FROM visits v JOIN labs l ON l.ward = v.ward",
+        "SELECT COUNT(*), SUM(age) FROM visits v WHERE (SELECT COUNT(*) FROM labs l WHERE l.ward = v.ward) > 0",
     ],
 )
 def test_rows_of_other_people_are_refused_and_would_be_seen(sql: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,7 @@ from tacit.plan.bounds import TypedScalar, bind
 from tacit.plan.flatten import aggregates
 from tacit.plan.plan import BoundQuestion, bind_question
 from tacit.plan.relation import Relation, condition, no_column
+from tacit.plan.row_values import is_row_value, reads_released
 from tacit.plan.scope import Scope
 from tacit.plan.split import MAX_GROUPS
 from tacit.policy.model import Policy
@@ -110,7 +111,10 @@ def is_compound(query: Query, policy: Policy) -> bool:
         return True
     if query.distinct and aggregates(query):
         return True
-    return any(isinstance(node, Window | ScalarSubquery) for clause in walk_clauses(query) for node in walk(clause))
+    parts = [node for clause in walk_clauses(query) for node in walk(clause)]
+    if any(isinstance(node, Window) for node in parts):
+        return True
+    return any(isinstance(node, ScalarSubquery) for node in parts) and reads_released(query, Scope(policy).look)
 
 
 def compound(query: Query, policy: Policy) -> Compound:
@@ -189,7 +193,7 @@ class _Builder:
             return _Outer(self, query, self.source(query.source)).table()
         if not aggregates(query):
             for output in query.outputs:
-                _refuse_subqueries(output.scalar, "the select list")
+                _refuse_subqueries(output.scalar, "the select list", Scope(self.policy).look)
             what = "a query whose rows are single people's, beside one whose rows are released, is not answered"
             raise Refused(ErrorCode.UNSUPPORTED, what, at=query.at, fix="aggregate in each of them")
         return self.member(query)
@@ -197,7 +201,7 @@ class _Builder:
     def member(self, query: Query) -> ReleasedTable:
         """The table of a query over rows: members for its grouping sets, and all that is computed from them."""
         if query.where is not None:
-            _refuse_subqueries(query.where, "WHERE")
+            _refuse_subqueries(query.where, "WHERE", Scope(self.policy).look)
         lifted = _Lifted(query, Scope(self.policy).open(query)[1])
         releases = [self.release(lifted, places) for places in lifted.sets]
         types = {name: kind for release in releases for name, (_, kind) in release.columns.items()}
@@ -384,9 +388,9 @@ def _common_types(tables: list[ReleasedTable], at: SourceLocation | None) -> tup
     return tuple(found)
 
 
-def _refuse_subqueries(scalar: Scalar, clause: str) -> None:
+def _refuse_subqueries(scalar: Scalar, clause: str, look: Callable[[FromItem], Relation]) -> None:
     for node in walk(scalar):
-        if isinstance(node, ScalarSubquery):
+        if isinstance(node, ScalarSubquery) and not is_row_value(node, look):
             what = f"a subquery in {clause} of a query over rows is not answered"
             raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix="ask for its value first, and write it here")
         if isinstance(node, Window):

@@ -27,6 +27,7 @@ from tacit.query.nodes import (
     Join,
     Query,
     Scalar,
+    ScalarSubquery,
     find_location,
     walk,
 )
@@ -53,7 +54,7 @@ def _lift(source: FromItem) -> tuple[FromItem, list[Scalar]]:
         return replace(source, left=left), lifted
     right, others = _lift(source.right)
     parts = conjuncts(source.on)
-    own = [part for part in parts if any(isinstance(node, InSubquery | Exists) for node in walk(part))]
+    own = [part for part in parts if any(isinstance(node, InSubquery | Exists | ScalarSubquery) for node in walk(part))]
     on = all_of([part for part in parts if part not in own], source.on)
     if own and on is None and not source.using:
         return replace(source, left=left, right=right), [*lifted, *others]

@@ -56,7 +56,7 @@ def aggregate_per_unit(query: Query, relation: Relation, names: Iterator[str]) -
             at=query.at,
             fix=f"{there}ask for the aggregate itself and compute with its answer",
         )
-    fold = _Fold(query, relation, names)
+    fold = UnitAggregates(query, relation, names)
     outputs = [(output.name, fold.output(output.scalar)) for output in query.outputs]
     having = None if query.having is None else condition(fold.bind(query.having), "HAVING", find_location(query.having))
     where = None if query.where is None else condition(relation.bind(query.where), "WHERE", find_location(query.where))
@@ -111,7 +111,9 @@ def _link_as_stored(found: Field) -> RowReference | None:
 
 
 @dataclass
-class _Fold:
+class UnitAggregates:
+    """The keys and measures of a query that groups the rows of each unit."""
+
     query: Query
     relation: Relation
     names: Iterator[str]
@@ -173,9 +175,11 @@ class _Fold:
         return self.bind(scalar) if known is None else known
 
     def bind(self, scalar: Scalar) -> TypedScalar:
+        """A scalar over the groups."""
         return bind_within_caps(scalar, self.leaf)
 
     def leaf(self, node: Scalar) -> TypedScalar | None:
+        """A key or an aggregate of a group; None for what is computed from these."""
         if isinstance(node, Aggregate):
             return self.aggregate(node)
         if isinstance(node, ColumnReference) or not _has_aggregate(node):
@@ -200,6 +204,7 @@ class _Fold:
                 raise refuse_link(node)
 
     def aggregate(self, node: Aggregate) -> TypedScalar:
+        """An exact aggregate of the rows of a group."""
         condition = expand_condition(node)
         if condition is not None:
             return self.bind(condition)

@@ -21,6 +21,7 @@ from tacit.query.nodes import (
     Join,
     Query,
     Scalar,
+    ScalarSubquery,
     TableReference,
     UnionAll,
     is_star,
@@ -152,7 +153,7 @@ def _matching(query: Query, *, is_inner: bool) -> Iterator[Scalar]:
         for node in walk(clause):
             if isinstance(node, InSubquery):
                 yield node.operand
-            if isinstance(node, InSubquery | Exists):
+            if isinstance(node, InSubquery | Exists | ScalarSubquery):
                 yield from _conditions(node.query)
 
 

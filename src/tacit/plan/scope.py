@@ -16,7 +16,8 @@ no others; what is kept of them is bounded afterwards, by a choice that looks at
 - A subquery without aggregates computes row by row. One that groups by the unit computes from each unit's own rows,
   with aggregates that are exact and do not depend on the order of rows. So do windows whose partition contains the
   unit (`plan/unit_windows.py`). A public one may group by anything.
-- IN and EXISTS with a subquery add a column to each row (`plan/semi_join.py`).
+- IN and EXISTS with a subquery add a column to each row (`plan/semi_join.py`), and so does a subquery that stands for
+  a value of the row (`plan/row_values.py`).
 - UNION ALL puts the rows of all parts together; they keep their units. A row that is its own unit gives at most one row
   for each part, in all groups together (`contribution_to_account` says what that costs).
 
@@ -57,6 +58,7 @@ from tacit.plan.join import join_relations
 from tacit.plan.notes import about_constants
 from tacit.plan.relation import Field, Relation, belongs_to, condition
 from tacit.plan.row_numbers import limit_by_number
+from tacit.plan.row_values import RowValues
 from tacit.plan.semi_join import answer_predicates
 from tacit.plan.unit_windows import add_windows, has_windows, separate_groups
 from tacit.policy.model import ROW_UNIT, Policy, Table, UnitForeignKey
@@ -114,7 +116,7 @@ class Scope:
         """
         query = connect_sources(query, self.look)
         relation = self.relation(query.source, find_wanted_keys(query, self.policy, is_inner=is_inner))
-        return answer_predicates(query, relation, self, is_inner=is_inner)
+        return answer_predicates(query, relation, self, RowValues, is_inner=is_inner)
 
     def look(self, source: FromItem) -> Relation:
         """What a source means, apart from the question: to look names up."""

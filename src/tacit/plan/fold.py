@@ -220,7 +220,7 @@ class UnitAggregates:
             function = "distinct" if node.distinct else "count"
             name = self.measure(function, None if argument is None else argument.scalar)
             known = TypedScalar(ColumnReference(name), Type.INT, Fraction(0), MOST_INT, Fraction(1), nullable=False)
-            return cap_count(node, self.relation).add_to(known)
+            return self.cap(known, cap_count(node, self.relation))
         assert argument is not None
         if node.function in {"min", "max"}:
             if argument.type in {Type.TEXT, Type.BOOL, None}:
@@ -235,12 +235,16 @@ class UnitAggregates:
             cap = cap_sum(node, self.relation, grid.lower * grid.step, grid.upper * grid.step)
             if argument.type is Type.INT:
                 least, most = LEAST_INT if low is None else low, MOST_INT if high is None else high
-                return cap.add_to(TypedScalar(total, Type.INT, least, most, Fraction(1)))
+                return self.cap(TypedScalar(total, Type.INT, least, most, Fraction(1)), cap)
             scaled = Call(Function.MULTIPLY, (ToFloat(total), Literal(grid.step)))
-            return cap.add_to(TypedScalar(scaled, Type.FLOAT, low, high, grid.step))
+            return self.cap(TypedScalar(scaled, Type.FLOAT, low, high, grid.step), cap)
         rows = ColumnReference(self.measure("count", grid.scalar))
         mean = Call(Function.DIVIDE, (Call(Function.MULTIPLY, (ToFloat(total), Literal(grid.step))), ToFloat(rows)))
         return TypedScalar(mean, Type.FLOAT, grid.step * grid.lower, grid.step * grid.upper)
+
+    def cap(self, bound: TypedScalar, cap: Cap) -> TypedScalar:
+        """An aggregate with the bounds of the policy's caps, which are of private rows only."""
+        return bound if self.relation.people is None else cap.add_to(bound)
 
     def _argument(self, scalar: Scalar) -> TypedScalar:
         scalar = self.relation.bare(scalar)

@@ -151,7 +151,7 @@ class RowValues(Predicates):
                 expanded = expand_condition(node)
                 if expanded is not None:
                     return bind_within_caps(expanded, leaf)
-                return _of_any_rows(fold.aggregate(node), node, inner)
+                return _of_any_rows(fold.aggregate(node), node)
             if isinstance(node, ColumnReference):
                 what = f"{node.name} stands beside an aggregate, and is in none"
                 raise Refused(ErrorCode.RAW_COLUMN, what, at=node.at, fix=f"write MAX({node.name}), or leave it out")
@@ -214,14 +214,13 @@ def _check_form(node: ScalarSubquery) -> Query:
     return query
 
 
-def _of_any_rows(bound: TypedScalar, node: Aggregate, inner: Relation) -> TypedScalar:
+def _of_any_rows(bound: TypedScalar, node: Aggregate) -> TypedScalar:
     """An aggregate of the rows that a row finds, which may be none."""
-    capped = None if inner.people is None else bound.capped
+    capped, cap = bound.capped, cap_of(bound)
     if node.function != "count":
         return replace(bound, nullable=True, capped=None if capped is None else replace(capped, nullable=True))
     counted = Call(Function.COALESCE, (bound.scalar, Literal(0)))
     known = TypedScalar(counted, Type.INT, Fraction(0), MOST_INT, Fraction(1), nullable=False)
-    cap = None if capped is None else cap_of(bound)
     return known if cap is None else replace(cap, lower=Fraction(0)).add_to(known)
 
 

@@ -211,6 +211,16 @@ MATCHED: dict[str, tuple[str, list[str]]] = {
         "WHERE n <> (SELECT AVG(beds) FROM wards) OR n IS NULL)",
         ["g", "h", "t", "w", "d", "x", "y", "z", "who"],
     ),
+    "units that find none of the others": ("visits AS v ANTI JOIN notes AS b ON b.who = v.who AND b.k = v.g", ALL),
+    "units once": (
+        "(SELECT who, g, t, x, w FROM visits UNION SELECT who, k, k, m, m > 1 FROM notes)",
+        ["g", "t", "x", "w", "who"],
+    ),
+    "units without others": (
+        "(SELECT who, g, t, x, d FROM visits EXCEPT SELECT who, g, t, x, d FROM lines JOIN orders "
+        "ON orders.id = lines.order_id)",
+        ["g", "t", "x", "d", "who"],
+    ),
     "children with values of parents": (
         "(SELECT l.g, l.t, l.x, (SELECT o FROM orders AS o WHERE o.id = l.order_id) AS n, "
         "(SELECT SUM(k.z) FROM lines AS k WHERE k.order_id = l.order_id) AS z FROM lines AS l)",

@@ -169,6 +169,20 @@ MATCHED += [
     "SELECT SUM((SELECT floor FROM wards w WHERE w.ward = v.ward)), "
     "SUM(LEAST((SELECT COUNT(*) FROM wards w WHERE w.region = v.ward), 3)) FROM visits v",
 ]
+# SEMI and ANTI JOIN, and set operations of rows.
+MATCHED += [
+    "SELECT ward, COUNT(*), SUM(age) FROM visits v SEMI JOIN labs l ON l.patient = v.patient AND l.level > v.age "
+    "GROUP BY ward",
+    "SELECT COUNT(*), SUM(age) FROM visits ANTI JOIN items USING (visit) SEMI JOIN wards w ON w.region = visits.ward",
+    "SELECT COUNT(*) FROM (SELECT patient FROM visits INTERSECT SELECT patient FROM labs WHERE level > 0) AS t",
+    "SELECT w, COUNT(*), SUM(x) FROM (SELECT patient, ward AS w, age AS x FROM visits EXCEPT "
+    "SELECT patient, ward, level FROM labs) AS t GROUP BY w",
+    "SELECT w, COUNT(*), SUM(x) FROM (SELECT patient, ward AS w, age AS x FROM visits UNION "
+    "SELECT patient, ward, level FROM labs) AS t GROUP BY w",
+    "SELECT COUNT(*), SUM(age) FROM visits v JOIN (SELECT visit FROM items WHERE price > 0 UNION "
+    "SELECT visit FROM visits WHERE age > 0) AS t ON t.visit = v.visit",
+    "SELECT COUNT(*) FROM visits WHERE ward IN (SELECT ward FROM wards EXCEPT SELECT floor FROM wards)",
+]
 OF_ROWS = [
     "SELECT COUNT(*), SUM(size) FROM beds",
     "SELECT floor, COUNT(*) FROM beds JOIN wards USING (ward) GROUP BY floor",
@@ -300,6 +314,7 @@ def test_one_row_more_than_is_kept_is_seen(sql: str) -> None:
         "SELECT COUNT(*), SUM(age) FROM visits v WHERE ward IN (SELECT ward FROM labs)",
         "SELECT COUNT(*), SUM(age) FROM visits v JOIN labs l ON l.ward = v.ward",
         "SELECT COUNT(*), SUM(age) FROM visits v WHERE (SELECT COUNT(*) FROM labs l WHERE l.ward = v.ward) > 0",
+        "SELECT COUNT(*), SUM(age) FROM visits v SEMI JOIN labs l ON l.ward = v.ward",
     ],
 )
 def test_rows_of_other_people_are_refused_and_would_be_seen(sql: str, monkeypatch: pytest.MonkeyPatch) -> None:

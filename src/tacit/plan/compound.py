@@ -60,6 +60,7 @@ from tacit.query.nodes import (
     Scalar,
     ScalarSubquery,
     SelectItem,
+    SemiJoin,
     TableReference,
     UnionAll,
     Window,
@@ -134,7 +135,7 @@ def _is_released(source: FromItem, policy: Policy) -> bool:
             return any(_gives_released(part, policy) for part in parts)
         case DerivedTable(Query() as query):
             return _gives_released(query, policy)
-        case Join(left, right):
+        case Join(left, right) | SemiJoin(left, right):
             return _is_released(left, policy) or _is_released(right, policy)
     return False
 
@@ -277,6 +278,10 @@ class _Builder:
             case TableReference():
                 what = "a join of a released table with the rows of a table is not answered"
                 fix = "aggregate in both of them, and join what comes out"
+                raise Refused(ErrorCode.UNSUPPORTED, what, at=source.at, fix=fix)
+            case SemiJoin():
+                what = "SEMI JOIN or ANTI JOIN with a released table is not answered"
+                fix = "join its keys: JOIN (SELECT DISTINCT k FROM ...) AS s USING (k)"
                 raise Refused(ErrorCode.UNSUPPORTED, what, at=source.at, fix=fix)
             case Join():
                 return self.join(source)

@@ -28,6 +28,7 @@ from tacit.query.nodes import (
     Query,
     Scalar,
     ScalarSubquery,
+    SemiJoin,
     find_location,
     walk,
 )
@@ -47,10 +48,10 @@ def connect_sources(query: Query, look: Look) -> Query:
 
 def _lift(source: FromItem) -> tuple[FromItem, list[Scalar]]:
     """The source without conditions of inner joins that hold a subquery: in WHERE they mean the same."""
-    if not isinstance(source, Join):
+    if not isinstance(source, Join | SemiJoin):
         return source, []
     left, lifted = _lift(source.left)
-    if source.outer:
+    if isinstance(source, SemiJoin) or source.outer:
         return replace(source, left=left), lifted
     right, others = _lift(source.right)
     parts = conjuncts(source.on)
@@ -81,9 +82,9 @@ def _has_cross(source: FromItem) -> bool:
 
 def _connect(source: FromItem, conditions: list[Scalar], look: Look) -> tuple[FromItem, list[Scalar]]:
     """The source with conditions in its joins, and the conditions that are left."""
-    if not isinstance(source, Join) or not _has_cross(source):
+    if not isinstance(source, Join | SemiJoin) or not _has_cross(source):
         return source, conditions
-    if source.outer or source.using or source.natural:
+    if isinstance(source, SemiJoin) or source.outer or source.using or source.natural:
         left, rest = _connect(source.left, conditions, look)
         right, _ = _connect(source.right, [], look)
         return replace(source, left=left, right=right), rest

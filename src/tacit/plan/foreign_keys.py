@@ -22,6 +22,7 @@ from tacit.query.nodes import (
     Query,
     Scalar,
     ScalarSubquery,
+    SemiJoin,
     TableReference,
     UnionAll,
     is_star,
@@ -123,22 +124,22 @@ def all_keys(source: FromItem, policy: Policy) -> WantedKeys:
 
 def leaves_of(source: FromItem) -> Iterator[TableReference | DerivedTable]:
     """The tables and subqueries of a source, from left to right."""
-    if isinstance(source, Join):
+    if isinstance(source, Join | SemiJoin):
         yield from leaves_of(source.left)
         yield from leaves_of(source.right)
     else:
         yield source
 
 
-def joins_of(source: FromItem) -> Iterator[Join]:
+def joins_of(source: FromItem) -> Iterator[Join | SemiJoin]:
     """The joins of a source."""
-    if isinstance(source, Join):
+    if isinstance(source, Join | SemiJoin):
         yield source
         yield from joins_of(source.left)
         yield from joins_of(source.right)
 
 
-def _has_equality(join: Join) -> bool:
+def _has_equality(join: Join | SemiJoin) -> bool:
     """Whether a join names columns to match. One that does not is refused, with those that there are."""
     on = () if join.on is None else walk(join.on)
     return bool(join.using) or any(isinstance(node, Call) and node.function == Function.EQUAL for node in on)

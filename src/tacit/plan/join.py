@@ -75,7 +75,7 @@ def join_relations(left: Relation, right: Relation, node: Join, new_names: Itera
         node = replace(node, using=common_names(left, right, node))
     if node.outer:
         right = _fill_right_side(right, new_names)
-    both = _put_together(left, right, node)
+    both = put_together(left, right, node)
     pairs, rest = _pairs(left, right, both, node)
     if not pairs:
         raise _without_equality(left, right, node)
@@ -393,10 +393,10 @@ def common_equalities(scalar: Scalar) -> list[Scalar]:
 
 def find_pairs(left: Relation, right: Relation, node: Join) -> tuple[list[JoinPair], list[Scalar]]:
     """The equalities of a join between two relations, and the conditions that are none."""
-    return _pairs(left, right, _put_together(left, right, node), node)
+    return _pairs(left, right, put_together(left, right, node), node)
 
 
-def _put_together(left: Relation, right: Relation, node: Join) -> Relation:
+def put_together(left: Relation, right: Relation, node: Join) -> Relation:
     """The names of both sides."""
     names = (*left.sources, *right.sources)
     if len({name.lower() for name in names}) < len(names):

@@ -242,7 +242,25 @@ class Join:
         return self.on is None and not self.using and not self.natural
 
 
-FromItem = TableReference | DerivedTable | Join
+@dataclass(frozen=True)
+class SemiJoin:
+    """The rows of the left source that find a match in the right one, or with `anti` those that find none."""
+
+    left: FromItem
+    right: FromItem
+    on: Scalar | None
+    using: tuple[str, ...]
+    natural: bool
+    anti: bool
+    at: SourceLocation | None = _place()
+
+    @property
+    def is_cross(self) -> bool:
+        """Whether nothing says which rows match."""
+        return False
+
+
+FromItem = TableReference | DerivedTable | Join | SemiJoin
 
 
 @dataclass(frozen=True)

@@ -171,9 +171,9 @@ MATCHED += [
 ]
 # SEMI and ANTI JOIN, and set operations of rows.
 MATCHED += [
-    "SELECT ward, COUNT(*), SUM(age) FROM visits v SEMI JOIN labs l ON l.patient = v.patient AND l.level > v.age "
+    "SELECT ward, COUNT(*), SUM(age) FROM visits v SEMI JOIN labs l ON l.patient = v.patient AND l.level < v.age "
     "GROUP BY ward",
-    "SELECT COUNT(*), SUM(age) FROM visits ANTI JOIN items USING (visit) SEMI JOIN wards w ON w.region = visits.ward",
+    "SELECT COUNT(*), SUM(age) FROM visits ANTI JOIN items ON items.visit = visits.visit SEMI JOIN wards w ON w.region = visits.ward",
     "SELECT COUNT(*) FROM (SELECT patient FROM visits INTERSECT SELECT patient FROM labs WHERE level > 0) AS t",
     "SELECT w, COUNT(*), SUM(x) FROM (SELECT patient, ward AS w, age AS x FROM visits EXCEPT "
     "SELECT patient, ward, level FROM labs) AS t GROUP BY w",
@@ -297,7 +297,9 @@ def neighbors_of_many() -> tuple[ReferenceEngine, ReferenceEngine]:
     return database({0: full}), database({0: full, 77: full})
 
 
-@pytest.mark.parametrize("sql", [sql for sql in MATCHED if "JOIN items" in sql or "GROUP BY ward" in sql])
+@pytest.mark.parametrize(
+    "sql", [sql for sql in MATCHED if " JOIN items" in sql.replace("ANTI JOIN", "") or "GROUP BY ward" in sql]
+)
 def test_one_row_more_than_is_kept_is_seen(sql: str) -> None:
     # the caps of these joins are reached, so keeping one row more in each group moves more than is charged for
     plan = planned(sql, "add-remove")

@@ -211,6 +211,10 @@ MATCHED: dict[str, tuple[str, list[str]]] = {
         "WHERE n <> (SELECT AVG(beds) FROM wards) OR n IS NULL)",
         ["g", "h", "t", "w", "d", "x", "y", "z", "who"],
     ),
+    "units maybe with some of the others": (
+        "visits AS a LEFT JOIN notes AS b ON a.who = b.who AND a.n < b.m AND b.k <> 'A' AND a.w",
+        [*ALL, "m", "k"],
+    ),
     "units that find none of the others": ("visits AS v ANTI JOIN notes AS b ON b.who = v.who AND b.k = v.g", ALL),
     "units once": (
         "(SELECT who, g, t, x, w FROM visits UNION SELECT who, k, k, m, m > 1 FROM notes)",

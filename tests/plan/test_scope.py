@@ -173,7 +173,12 @@ MATCHED += [
 MATCHED += [
     "SELECT ward, COUNT(*), SUM(age) FROM visits v SEMI JOIN labs l ON l.patient = v.patient AND l.level < v.age "
     "GROUP BY ward",
-    "SELECT COUNT(*), SUM(age) FROM visits ANTI JOIN items ON items.visit = visits.visit SEMI JOIN wards w ON w.region = visits.ward",
+    "SELECT COUNT(*), SUM(age) FROM visits v ANTI JOIN items i ON i.visit = v.visit "
+    "SEMI JOIN wards w ON w.region = v.ward",
+    "SELECT ward, COUNT(*), SUM(age), SUM(level) FROM visits v LEFT JOIN (SELECT patient, level FROM labs) AS l "
+    "ON l.patient = v.patient AND l.level < v.age GROUP BY ward",
+    "SELECT COUNT(*), SUM(price), COUNT(DISTINCT v.patient) FROM visits v LEFT JOIN items i "
+    "ON i.visit = v.visit AND i.price > v.age AND v.ward > 0",
     "SELECT COUNT(*) FROM (SELECT patient FROM visits INTERSECT SELECT patient FROM labs WHERE level > 0) AS t",
     "SELECT w, COUNT(*), SUM(x) FROM (SELECT patient, ward AS w, age AS x FROM visits EXCEPT "
     "SELECT patient, ward, level FROM labs) AS t GROUP BY w",

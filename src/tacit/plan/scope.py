@@ -12,6 +12,7 @@ no others; what is kept of them is bounded afterwards, by a choice that looks at
 - Private with private, along a foreign key that the policy declares: the same, by the theorem below.
 - A LEFT JOIN keeps rows that find nothing. Which rows of the right side there are to be found, and whether a row looks
   for any, are conditions on rows of the same unit.
+- Where a row of a LEFT JOIN may find several, by a condition on both sides, see `plan/left_join.py`.
 - A FULL JOIN of private relations is a LEFT JOIN and the other side's rows that find nothing (`plan/full_join.py`).
 - A subquery without aggregates computes row by row. One that groups by the unit computes from each unit's own rows,
   with aggregates that are exact and do not depend on the order of rows. So do windows whose partition contains the
@@ -58,6 +59,7 @@ from tacit.plan.fold import aggregate_per_unit
 from tacit.plan.foreign_keys import NO_KEYS, WantedKeys, all_keys, find_wanted_keys, refer, unit_name_of, unlisted_keys
 from tacit.plan.full_join import check_size, join_fully
 from tacit.plan.join import join_relations
+from tacit.plan.left_join import about_several, finds_several, join_left
 from tacit.plan.notes import about_constants
 from tacit.plan.relation import Field, Relation, belongs_to, condition
 from tacit.plan.row_numbers import limit_by_number
@@ -138,6 +140,15 @@ class Scope:
                     check_size(sides, source)
                     again = self.relation(source.left, wanted), self.relation(source.right, wanted)
                     return join_fully(sides, again, source, self.names)
+                if finds_several(*sides, source):
+                    check_size(sides, source)
+                    none = SemiJoin(source.left, source.right, source.on, source.using, False, True, source.at)
+                    answers = RowValues(self.relation(source.left, wanted), self)
+                    try:
+                        alone = keep_matching(none, self.look(source.right), answers)
+                    except Refused as refusal:
+                        raise about_several(refusal, sides[1], source) from None
+                    return join_left(*sides, alone, source, self.names)
                 return join_relations(*sides, source, self.names)
             case SemiJoin():
                 left = self.relation(source.left, wanted)

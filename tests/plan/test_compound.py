@@ -157,3 +157,9 @@ def test_what_explain_says(policy) -> None:
     assert named["n"].error is not None and named["twice"].error is None
     assert found.groups == 4
     assert "made of 2 questions" in str(found) and "at no cost" in str(found)
+
+
+def test_a_name_of_the_select_list_in_where_is_what_it_names(policy) -> None:
+    text = "SELECT ward AS w, COUNT(*), SUM(COUNT(*)) OVER () AS every FROM visits WHERE {} <> 'A' GROUP BY {}"
+    named, plain = (compound(text.format(*names), policy) for names in (("w", "w"), ("ward", "ward")))
+    assert named.key == plain.key

@@ -35,6 +35,7 @@ from tacit.answers.program import (
     Windows,
 )
 from tacit.errors import ErrorCode, Refused, SourceLocation
+from tacit.plan.aliases import read_aliases
 from tacit.plan.bounds import TypedScalar, bind
 from tacit.plan.flatten import aggregates
 from tacit.plan.plan import BoundQuestion, bind_question
@@ -203,7 +204,8 @@ class _Builder:
         """The table of a query over rows: members for its grouping sets, and all that is computed from them."""
         if query.where is not None:
             _refuse_subqueries(query.where, "WHERE", Scope(self.policy).look)
-        lifted = _Lifted(query, Scope(self.policy).open(query)[1])
+        _, relation = Scope(self.policy).open(query)
+        lifted = _Lifted(read_aliases(query, relation), relation)
         releases = [self.release(lifted, places) for places in lifted.sets]
         types = {name: kind for release in releases for name, (_, kind) in release.columns.items()}
         names = lifted.names()

@@ -153,7 +153,7 @@ def _matching(query: Query, *, is_inner: bool) -> Iterator[Scalar]:
     for clause in walk_clauses(query):
         for node in walk(clause):
             if isinstance(node, InSubquery):
-                yield node.operand
+                yield from (node.operand, *node.others)
             if isinstance(node, InSubquery | Exists | ScalarSubquery):
                 yield from _conditions(node.query)
 

@@ -50,6 +50,7 @@ from fractions import Fraction
 from itertools import count
 
 from tacit.errors import ErrorCode, Refused, SourceLocation
+from tacit.plan.aliases import read_aliases
 from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar
 from tacit.plan.caps import cap_of
 from tacit.plan.connect import connect_sources
@@ -116,6 +117,7 @@ class Scope:
         """
         query = connect_sources(query, self.look)
         relation = self.relation(query.source, find_wanted_keys(query, self.policy, is_inner=is_inner))
+        query = read_aliases(query, relation)
         return answer_predicates(query, relation, self, RowValues, is_inner=is_inner)
 
     def look(self, source: FromItem) -> Relation:

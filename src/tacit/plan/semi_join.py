@@ -231,11 +231,14 @@ class Predicates(ABC):
         """The value of a subquery, as a column of the row."""
 
     def _existence(self, node: Exists) -> Scalar:
-        found = self._find(node.query, None, node.at)
+        found = self._find(node.query, (), node.at)
         return self._is_found(found, found.pairs)
 
     def _membership(self, node: InSubquery, *, only_truth: bool) -> Scalar:
-        found = self._find(node.query, node.operand, node.at)
+        if node.others and not only_truth:
+            what = "a list of values IN a subquery, under NOT or where NULL is not false,"
+            raise refuse(what, "write NOT EXISTS (SELECT 1 ...), with the equalities in its WHERE", node.at)
+        found = self._find(node.query, (node.operand, *node.others), node.at)
         assert found.compared is not None
         matched = self._is_found(found, [found.compared, *found.pairs])
         if only_truth or found.compared.is_of_units:
@@ -284,22 +287,21 @@ class Predicates(ABC):
         parts = (*found.demands, there)
         return Case(((Call(Function.AND, parts, found.at) if len(parts) > 1 else there, _TRUE),), _FALSE, found.at)
 
-    def _find(self, query: Query | UnionAll, operand: Scalar | None, at: SourceLocation | None) -> _Found:
+    def _find(self, query: Query | UnionAll, operands: tuple[Scalar, ...], at: SourceLocation | None) -> _Found:
         """What a predicate looks for: its subquery without the conditions that name the row outside."""
         if isinstance(query, UnionAll) or not _computes_rows(query):
             inner = self.scope.rows_of(query)
-            compared = None if operand is None else self._compare(operand, inner, at)
-            return _Found(inner, [], compared, [], at)
-        if query.offset or (query.limit is not None and (operand is not None or not query.limit)):
+            pairs = self._compare(operands, inner, at)
+            return _Found(inner, pairs[1:], pairs[0] if pairs else None, [], at)
+        if query.offset or (query.limit is not None and (operands or not query.limit)):
             fix = "leave it out: which rows come first depends on other people's rows"
             raise Refused(ErrorCode.UNSUPPORTED, "LIMIT in a subquery is not answered", at=at, fix=fix)
-        if operand is not None and len(query.outputs) != 1:
-            what = "IN compares with one column"
-            raise Refused(ErrorCode.SYNTAX, what, at=at, fix="select one column in the subquery")
+        if operands and len(query.outputs) != len(operands):
+            raise _refuse_columns(operands, at)
         inside, sides, demands, orders = self.split(query)
         inner_sides = [*(side for _, side in sides), *(side for _, _, side in orders)]
         outputs = [SelectItem(f"column_{number}", side) for number, side in enumerate(inner_sides)]
-        asked = (*query.outputs, *outputs) if operand is not None else tuple(outputs)
+        asked = (*query.outputs, *outputs) if operands else tuple(outputs)
         plain = replace(query, where=all_of(inside, query.where), outputs=asked, order=(), limit=None)
         plain, inner = self.scope.open(plain, is_inner=True)
         if plain.where is not None:
@@ -307,12 +309,9 @@ class Predicates(ABC):
             columns = tuple((name, ColumnReference(name)) for name in columns_of(inner.rows))
             inner = replace(inner, rows=Projection(inner.rows, columns, where))
         matched = [output.scalar for output in plain.outputs]
-        compared = None
-        if operand is not None:
-            compared = make_pair(self.relation, inner, operand, matched.pop(0))
-        pairs = [
-            make_pair(self.relation, inner, ours, theirs) for (ours, _), theirs in zip(sides, matched, strict=False)
-        ]
+        ours = [*operands, *(side for side, _ in sides)]
+        pairs = [make_pair(self.relation, inner, one, theirs) for one, theirs in zip(ours, matched, strict=False)]
+        compared = pairs.pop(0) if operands else None
         order = None
         if orders:
             outside, function, _ = orders[0]
@@ -323,11 +322,12 @@ class Predicates(ABC):
             order = (replace(bound, nullable=True), function, outside)
         return _Found(inner, pairs, compared, demands, at, order)
 
-    def _compare(self, operand: Scalar, inner: Relation, at: SourceLocation | None) -> JoinPair:
-        if len(inner.fields) != 1:
-            what = "IN compares with one column"
-            raise Refused(ErrorCode.SYNTAX, what, at=at, fix="select one column in the subquery")
-        return make_pair(self.relation, replace(inner, sources=("",)), operand, ColumnReference(inner.fields[0].name))
+    def _compare(self, operands: tuple[Scalar, ...], inner: Relation, at: SourceLocation | None) -> list[JoinPair]:
+        if operands and len(inner.fields) != len(operands):
+            raise _refuse_columns(operands, at)
+        here = replace(inner, sources=("",))
+        fields = (ColumnReference(field.name) for field in inner.fields)
+        return [make_pair(self.relation, here, one, theirs) for one, theirs in zip(operands, fields, strict=False)]
 
     def split(
         self, query: Query
@@ -365,6 +365,12 @@ class Predicates(ABC):
         counted = [(next(self.scope.names), measure, bound) for measure, bound in measures]
         self.relation = look_up(self.relation, found.inner, pairs, counted, self.scope.names)
         return [ColumnReference(f"{INTERNAL}{name}") for name, _, _ in counted]
+
+
+def _refuse_columns(operands: tuple[Scalar, ...], at: SourceLocation | None) -> Refused:
+    many = "one column" if len(operands) == 1 else f"{len(operands)} columns"
+    what = f"IN compares with {many}"
+    return Refused(ErrorCode.SYNTAX, what, at=at, fix=f"select {many} in the subquery")
 
 
 def look_up(

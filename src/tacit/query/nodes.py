@@ -96,11 +96,15 @@ class Window:
 
 @dataclass(frozen=True)
 class InSubquery:
-    """Whether the operand is among the values of a subquery's one column. `plan/semi_join.py` says what it means."""
+    """Whether the operand is among the values of a subquery's one column. `plan/semi_join.py` says what it means.
+
+    Of (a, b) IN (SELECT c, d ...) the operand is a, and `others` are those after it.
+    """
 
     operand: Scalar
     query: Query | UnionAll
     at: SourceLocation | None = _place()
+    others: tuple[Scalar, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -472,8 +476,10 @@ def children(scalar: Scalar) -> tuple[Scalar, ...]:
         case Window(_, arguments, aggregate, partition, order):
             measured = () if aggregate is None else children(aggregate)
             return (*arguments, *measured, *partition, *(item.scalar for item in order))
-        case Clamp(operand) | ToFloat(operand) | Quantize(operand) | InSubquery(operand):
+        case Clamp(operand) | ToFloat(operand) | Quantize(operand):
             return (operand,)
+        case InSubquery(operand, others=others):
+            return (operand, *others)
         case _:
             return ()
 

@@ -6,20 +6,22 @@ released tables alone, so it is post-processing (`answers/program.py`). **Theore
 (epsilon, delta)-DP. Proof: each of m members is (epsilon/m, delta/m)-DP and basic composition adds them up; a member
 that stands twice in the text is released once.
 
-A value that is released may not choose rows: WHERE over rows takes no subquery, because the member that it chooses for
-would have to wait for it.
+A released value may choose the rows of another member, which then waits for it (`plan/released_values.py`).
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import count
 from typing import NamedTuple
 
 from tacit.aggregates.argument import quote_aggregate
 from tacit.aggregates.condition import expand_condition
 from tacit.aggregates.registry import function_of
+from tacit.answers.choosing_values import TYPES, ChoosingValue, releases_read
 from tacit.answers.program import (
     OUTER_AGGREGATES,
     Combine,
@@ -33,13 +35,18 @@ from tacit.answers.program import (
     Sort,
     Stack,
     Windows,
+    noisy_columns,
+    render,
 )
+from tacit.canonical import canonical_text
 from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.plan.aliases import read_aliases
 from tacit.plan.bounds import TypedScalar, bind
+from tacit.plan.canonical import PLANS
 from tacit.plan.flatten import aggregates
 from tacit.plan.plan import BoundQuestion, bind_question
 from tacit.plan.relation import Relation, condition, no_column
+from tacit.plan.released_values import chooses_by_released, place_values, without_values
 from tacit.plan.row_values import is_row_value, reads_released
 from tacit.plan.scope import Scope
 from tacit.plan.split import MAX_GROUPS
@@ -55,6 +62,7 @@ from tacit.query.nodes import (
     Join,
     Literal,
     OrderItem,
+    Placeholder,
     Query,
     ReleasedKey,
     ReleasedValue,
@@ -74,6 +82,7 @@ from tacit.query.nodes import (
 from tacit.query.types import NUMERIC_TYPES, Type
 
 MAX_MEMBERS = 32
+_MOST_VALUES = 30
 _MOST_PAIRS = 1_000_000  # rows that a join of released tables may have, from public numbers
 _WHOLE = frozenset({"row_number", "rank", "dense_rank", "ntile"})
 _SHARES = frozenset({"percent_rank", "cume_dist"})
@@ -105,6 +114,7 @@ class Compound:
     members: tuple[BoundQuestion, ...]
     node: Node
     columns: tuple[TableColumn, ...]
+    values: tuple[ChoosingValue, ...] = ()
 
 
 def is_compound(query: Query, policy: Policy) -> bool:
@@ -116,7 +126,10 @@ def is_compound(query: Query, policy: Policy) -> bool:
     parts = [node for clause in walk_clauses(query) for node in walk(clause)]
     if any(isinstance(node, Window) for node in parts):
         return True
-    return any(isinstance(node, ScalarSubquery) for node in parts) and reads_released(query, Scope(policy).look)
+    look = Scope(policy).look
+    if chooses_by_released(query, look, lambda inner: _gives_released(inner, policy)):
+        return True
+    return any(isinstance(node, ScalarSubquery) for node in parts) and reads_released(query, look)
 
 
 def compound(query: Query, policy: Policy) -> Compound:
@@ -126,7 +139,7 @@ def compound(query: Query, policy: Policy) -> Compound:
     if not builder.members:
         what, fix = "the question asks for no aggregate", "add COUNT(*), SUM(x) or AVG(x)"
         raise Refused(ErrorCode.AGGREGATE, what, at=query.at, fix=fix)
-    return Compound(tuple(builder.members.values()), table.node, table.columns)
+    return Compound(tuple(builder.members.values()), table.node, table.columns, tuple(builder.values.values()))
 
 
 def _is_released(source: FromItem, policy: Policy) -> bool:
@@ -148,7 +161,7 @@ def _gives_released(query: Query, policy: Policy) -> bool:
         return False
     if query.sets is not None or not query.keys:
         return True
-    _, relation = Scope(policy).open(query, is_inner=True)
+    _, relation = Scope(policy).open(without_values(query), is_inner=True)
     return relation.people is not None and not any(_names_unit(relation, key) for key in query.keys)
 
 
@@ -185,6 +198,8 @@ def _fill(
 class _Builder:
     policy: Policy
     members: dict[Query, BoundQuestion] = field(default_factory=dict)
+    values: dict[str, ChoosingValue] = field(default_factory=dict)
+    keys: dict[int, str] = field(default_factory=dict)  # of members at epsilon 1, by their places
     names: Iterator[str] = field(default_factory=lambda: (f"c{number}" for number in count()))
 
     def query(self, query: Query | UnionAll) -> ReleasedTable:
@@ -202,6 +217,7 @@ class _Builder:
 
     def member(self, query: Query) -> ReleasedTable:
         """The table of a query over rows: members for its grouping sets, and all that is computed from them."""
+        query = place_values(query, self)
         if query.where is not None:
             _refuse_subqueries(query.where, "WHERE", Scope(self.policy).look)
         _, relation = Scope(self.policy).open(query)
@@ -223,6 +239,55 @@ class _Builder:
         known = tuple(TableColumn(name, "", column, types[name]) for name, column in columns.items())
         table = ReleasedTable(node, known, sum(release.rows for release in releases))
         return _Outer(self, lifted.outer(), table).table()
+
+    def look(self, source: FromItem) -> Relation:
+        """What a source means, to look names up."""
+        return Scope(self.policy).look(source)
+
+    def gives_released(self, query: Query) -> bool:
+        """Whether a query over rows is a question of its own."""
+        return _gives_released(query, self.policy)
+
+    def give(self, scalar: Scalar, node: ScalarSubquery, *, is_equal: bool = False) -> Placeholder:
+        """The placeholder of a value that is computed from a subquery, which is released first, and from constants."""
+        table = self.single(node)
+        if scalar is not node:
+            if not isinstance(node.query, Query) or node.query.keys:
+                what = "an expression of a subquery that may have no row is not answered in WHERE of rows"
+                raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix="compare with the subquery alone")
+            inner = ColumnReference(table.columns[0].name)
+            outputs = (SelectItem("value", rebuild(scalar, lambda part: inner if part is node else None)),)
+            around = Query(TableReference("", ""), outputs, None, (), None, (), None, 0, at=node.at)
+            table = _Outer(self, around, table).table()
+        column = table.columns[0]
+        if column.type not in TYPES:
+            what = f"rows that are chosen by a released {column.type or 'NULL'} are not answered"
+            raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix="compare with a number or a date")
+        if is_equal and column.column in noisy_columns(table.node):
+            what = "a row's value that is equal to a released one, which has noise, is not answered"
+            raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix="compare with >= or <=")
+        known = list(self.members.values())
+        delta = self.policy.question_delta
+        # The epsilon is in the keys of the members; which values they are read for is in the name.
+        for index in releases_read(table.node) - self.keys.keys():
+            self.keys[index] = known[index].plan(Fraction(1), delta).key
+        keys = [self.keys[index] for index in sorted(releases_read(table.node))]
+        text = canonical_text(("value", keys, render(table.node, draws=False), column.column), PLANS)
+        name = hashlib.sha256(text.encode()).hexdigest()
+        self.values[name] = ChoosingValue(name, table.node, column.column, column.type)
+        if len(self.values) > _MOST_VALUES:
+            what = f"more than {_MOST_VALUES} released values choose rows"
+            raise Refused(ErrorCode.TOO_LARGE, what, at=node.at, fix="take fewer: LIMIT 10")
+        return Placeholder(name, column.type, node.at)
+
+    def single(self, node: ScalarSubquery) -> ReleasedTable:
+        """The released table of a subquery that has one row, or none, and one column."""
+        query = node.query
+        one = isinstance(query, Query) and (query.limit == 1 or (aggregates(query) and not query.keys))
+        if not one or not isinstance(query, Query) or len(query.outputs) != 1 or query.sets is not None:
+            what, fix = "a subquery as a value gives one row and one column", "select one aggregate, without GROUP BY"
+            raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix=fix)
+        return self.query(query)
 
     def release(self, lifted: _Lifted, places: tuple[int, ...]) -> _Release:
         """The release of one grouping set."""
@@ -718,15 +783,7 @@ class _Outer:
         """The value of a subquery that has one row and one column."""
         found = self.subqueries.get(node)
         if found is None:
-            query = node.query
-            one = isinstance(query, Query) and (query.limit == 1 or (aggregates(query) and not query.keys))
-            if not one or not isinstance(query, Query) or len(query.outputs) != 1 or query.sets is not None:
-                what, fix = (
-                    "a subquery as a value gives one row and one column",
-                    "select one aggregate, without GROUP BY",
-                )
-                raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix=fix)
-            found = self.builder.query(query)
+            found = self.builder.single(node)
             self.subqueries[node] = found
         return TypedScalar(ColumnReference(found.columns[0].column), found.columns[0].type)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from tacit.errors import SourceLocation
 from tacit.privacy.sensitivity import ContributionBounds
-from tacit.query.types import Key
+from tacit.query.types import Key, Type
 
 STAR = "*"  # the name of a column that stands for all of them
 LiteralValue = int | Fraction | str | bool | datetime.date | None  # a date may have a time
@@ -124,6 +124,18 @@ class Exists:
 
 
 @dataclass(frozen=True)
+class Placeholder:
+    """A value that an earlier release of the same question gives; `name` says which. An engine never sees it.
+
+    `answers/choosing_values.py` says what it means.
+    """
+
+    name: str
+    type: Type
+    at: SourceLocation | None = _place()
+
+
+@dataclass(frozen=True)
 class Clamp:
     """The operand, NaN read as NULL and, where there are bounds, moved to the nearest one.
 
@@ -178,6 +190,7 @@ Scalar = (
     | ScalarSubquery
     | InSubquery
     | Exists
+    | Placeholder
     | Clamp
     | ToFloat
     | Quantize

@@ -75,6 +75,10 @@ QUESTIONS = [
     "GROUP BY place ORDER BY COUNT(*) DESC, place LIMIT 2)",
     "SELECT COUNT(*) FROM visits WHERE place IN (SELECT place FROM visits WHERE place IS NOT NULL GROUP BY place "
     "HAVING COUNT(*) > 5 ORDER BY COUNT(*) DESC LIMIT 9)",
+    "SELECT COUNT(*), SUM(x) FROM visits JOIN (SELECT place AS p, COUNT(*) AS n FROM visits WHERE place IS NOT NULL "
+    "GROUP BY place ORDER BY n DESC, p LIMIT 2) AS top ON place = p WHERE z > 0",
+    "SELECT COUNT(*), SUM(x) FROM (SELECT place FROM notes WHERE place IS NOT NULL GROUP BY place ORDER BY COUNT(*), 1 "
+    "LIMIT 2) AS few JOIN visits AS v ON few.place = v.place",
     "SELECT COUNT(*) FROM visits WHERE place = (SELECT place FROM visits GROUP BY place HAVING COUNT(*) > 1000 "
     "ORDER BY COUNT(*) LIMIT 1)",
     "SELECT place, COUNT(*) AS n, (SELECT AVG(x) FROM visits) AS mean FROM visits "
@@ -207,3 +211,21 @@ def test_what_is_refused(sql: str, said: str) -> None:
         plan_question(read_question(sql), policy_with(3), 1)
     assert caught.value.code in {ErrorCode.UNSUPPORTED, ErrorCode.UNBOUNDED}
     assert caught.value.fix
+
+
+def test_a_join_of_two_released_tables_is_as_it_was() -> None:
+    text = (
+        "SELECT a.place, a.n FROM (SELECT place, COUNT(*) AS n FROM visits GROUP BY place) AS a JOIN "
+        "(SELECT place AS p, COUNT(*) AS m FROM notes GROUP BY place ORDER BY m DESC LIMIT 2) AS b ON a.place = p"
+    )
+    plan = plan_of(text, policy_with(3))
+    assert len(plan.members) == 2
+    assert not plan.values
+
+
+@pytest.mark.parametrize("more", ["SELECT COUNT(*), MAX(n)", "SELECT p, COUNT(*)"])
+def test_other_columns_of_a_released_list_are_refused(more: str) -> None:
+    top = "(SELECT place AS p, COUNT(*) AS n FROM visits GROUP BY place ORDER BY n LIMIT 2) AS top"
+    text = f"{more} FROM visits JOIN {top} ON place = p"
+    with pytest.raises(Refused, match="released table"):
+        plan_question(read_question(text), policy_with(3), 1)

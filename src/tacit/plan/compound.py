@@ -46,6 +46,7 @@ from tacit.plan.canonical import PLANS
 from tacit.plan.flatten import aggregates
 from tacit.plan.plan import BoundQuestion, bind_question
 from tacit.plan.relation import Relation, condition, no_column
+from tacit.plan.released_joins import read_released_joins
 from tacit.plan.released_values import chooses_by_released, place_values, without_values
 from tacit.plan.row_values import is_row_value, reads_released
 from tacit.plan.scope import Scope
@@ -142,6 +143,11 @@ def compound(query: Query, policy: Policy) -> Compound:
     return Compound(tuple(builder.members.values()), table.node, table.columns, tuple(builder.values.values()))
 
 
+def read_joins(query: Query, policy: Policy) -> Query:
+    """The question, with IN for a join of rows with the first keys of another one."""
+    return read_released_joins(query, lambda source: _is_released(source, policy))
+
+
 def _is_released(source: FromItem, policy: Policy) -> bool:
     """Whether a source is made of released tables. Of one that is made of both, the join says what is wrong."""
     match source:
@@ -206,6 +212,7 @@ class _Builder:
         """The released table of a query."""
         if isinstance(query, UnionAll):
             return self.union(query)
+        query = read_joins(query, self.policy)
         if _is_released(query.source, self.policy):
             return _Outer(self, query, self.source(query.source)).table()
         if not aggregates(query):

@@ -14,7 +14,7 @@ from tacit.answers.program import Nothing, ProgramColumn
 from tacit.canonical import canonical_text
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.canonical import PLANS
-from tacit.plan.compound import compound, is_compound
+from tacit.plan.compound import compound, is_compound, read_joins
 from tacit.plan.flatten import flatten_query
 from tacit.plan.plan import Plan, plan_for, read_epsilon
 from tacit.plan.probe import ProbedColumn, probed_columns
@@ -90,6 +90,7 @@ def plan_question(query: Query, policy: Policy, epsilon: Any, *, rounded: bool =
     nothing = probed_columns(query, policy)
     if nothing is not None:
         return _plan_nothing(nothing, policy)
+    query = read_joins(query, policy)
     if not is_compound(query, policy):
         return plan_for(query, policy, epsilon, rounded=rounded)
     found = compound(query, policy)

@@ -65,7 +65,7 @@ def chooses_by_released(query: Query, look: Look, gives_released: Callable[[Quer
     if any(not is_row_value(node, look) for node in found):
         return True
     lists = (part for each in (query, *inner) for part in conjuncts(each.where) if isinstance(part, InSubquery))
-    return any(isinstance(p.query, Query) and _is_listed(p.query) and gives_released(p.query) for p in lists)
+    return any(isinstance(p.query, Query) and is_listed(p.query) and gives_released(p.query) for p in lists)
 
 
 def without_values(query: Query) -> Query:
@@ -124,7 +124,7 @@ def _place_list(part: Scalar, values: Values) -> Scalar:
 
     A list that has fewer rows has NULL for the others: equal to nothing, which in a condition of WHERE is not true.
     """
-    if not isinstance(part, InSubquery) or not _is_listed(part.query) or part.others:
+    if not isinstance(part, InSubquery) or not is_listed(part.query) or part.others:
         return part
     assert isinstance(part.query, Query)
     if not values.gives_released(part.query):
@@ -138,7 +138,8 @@ def _place_list(part: Scalar, values: Values) -> Scalar:
     return equal[0] if len(equal) == 1 else Call(Function.OR, tuple(equal), part.at)
 
 
-def _is_listed(query: Query | UnionAll) -> bool:
+def is_listed(query: Query | UnionAll) -> bool:
+    """Whether a query gives the first few rows of its order."""
     return isinstance(query, Query) and query.limit is not None and 1 <= query.limit <= MOST_LISTED
 
 

@@ -96,7 +96,11 @@ def test_private_keys_alone_are_selected(policy_with_delta) -> None:
 @pytest.mark.parametrize(
     ("sql", "code", "said"),
     [
-        ("SELECT COUNT(*) FROM visits WHERE age = (SELECT MAX(age) FROM visits)", "unsupported", "equal to a released one"),
+        (
+            "SELECT COUNT(*) FROM visits WHERE age = (SELECT MAX(age) FROM visits)",
+            "unsupported",
+            "equal to a released one",
+        ),
         ("SELECT age, RANK() OVER (ORDER BY age) FROM visits", "unsupported", "over rows"),
         ("SELECT age, RANK() OVER (ORDER BY COUNT(*)) FROM visits GROUP BY ward", "raw-column", "age would show"),
         (f"SELECT ward, n, age FROM ({RANKED})", "unknown-column", "has no column age"),

@@ -204,6 +204,32 @@ MATCHED: dict[str, tuple[str, list[str]]] = {
         "visits AS a FULL JOIN notes AS b ON a.who = b.who AND a.g = b.k",
         [*ALL, "m", "k"],
     ),
+    "units with values of others": (
+        "(SELECT who, g, h, t, w, d, "
+        "1 * (SELECT COUNT(*) FROM notes AS b WHERE b.who = v.who AND b.k = v.g AND v.w) AS x, "
+        "(SELECT MAX(m) FROM notes AS b WHERE b.who = v.who) AS y, z FROM visits AS v "
+        "WHERE n <> (SELECT AVG(beds) FROM wards) OR n IS NULL)",
+        ["g", "h", "t", "w", "d", "x", "y", "z", "who"],
+    ),
+    "units maybe with some of the others": (
+        "visits AS a LEFT JOIN notes AS b ON a.who = b.who AND a.n < b.m AND b.k <> 'A' AND a.w",
+        [*ALL, "m", "k"],
+    ),
+    "units that find none of the others": ("visits AS v ANTI JOIN notes AS b ON b.who = v.who AND b.k = v.g", ALL),
+    "units once": (
+        "(SELECT who, g, t, x, w FROM visits UNION SELECT who, k, k, m, m > 1 FROM notes)",
+        ["g", "t", "x", "w", "who"],
+    ),
+    "units without others": (
+        "(SELECT who, g, t, x, d FROM visits EXCEPT SELECT who, g, t, x, d FROM lines JOIN orders "
+        "ON orders.id = lines.order_id)",
+        ["g", "t", "x", "d", "who"],
+    ),
+    "children with values of parents": (
+        "(SELECT l.g, l.t, l.x, (SELECT o FROM orders AS o WHERE o.id = l.order_id) AS n, "
+        "(SELECT SUM(k.z) FROM lines AS k WHERE k.order_id = l.order_id) AS z FROM lines AS l)",
+        ["g", "t", "x", "n", "z"],
+    ),
 }
 SOURCES |= MATCHED
 # Aggregates, and the columns they need.

@@ -89,6 +89,36 @@ def test_caps_go_through_subqueries_and_joins(plan: MakePlan) -> None:
     assert [part.sensitivity for part in plan(joined).parts] == [12]
 
 
+@pytest.mark.parametrize(
+    ("inner", "least", "most"),
+    [
+        # Six labs are kept of a patient. A visit of one without labs finds none.
+        ("COUNT(*)", 0, 6),
+        ("SUM(level)", 0, 60),
+        ("COALESCE(MAX(age), -1)", -1, 120),
+    ],
+)
+def test_what_the_caps_leave_of_a_value_of_a_row(inner: str, least: int, most: int, plan: MakePlan) -> None:
+    made = plan(f"SELECT SUM((SELECT {inner} FROM labs l WHERE l.patient_id = v.patient_id)) FROM visits v")
+    (part,) = made.parts
+    assert (part.need.lower * part.need.unit, part.need.upper * part.need.unit) == (least, most)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT SUM(n) FROM visits JOIN (SELECT ward, COUNT(*) AS n FROM wards GROUP BY ward) AS w USING (ward)",
+        "SELECT SUM(n) FROM visits JOIN (SELECT ward, SUM(floor) AS n FROM wards GROUP BY ward) AS w USING (ward)",
+        "SELECT SUM((SELECT COUNT(*) FROM wards w WHERE w.region = v.ward)) FROM visits v",
+    ],
+)
+def test_no_cap_is_of_public_rows(text: str, plan: MakePlan) -> None:
+    # they are nobody's: clamped to the one row of a unit, a count of them would be wrong
+    with pytest.raises(Refused) as caught:
+        plan(text)
+    assert caught.value.code is ErrorCode.UNBOUNDED
+
+
 def test_what_has_no_bounds_even_so_is_refused(plan: MakePlan) -> None:
     for inner in ("SUM(prior)", "MAX(prior)", "1.0 * SUM(age) / COUNT(age)"):
         with pytest.raises(Refused) as caught:

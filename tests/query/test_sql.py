@@ -21,6 +21,7 @@ from tacit.query.nodes import (
     Query,
     Scalar,
     SelectItem,
+    SemiJoin,
     TableReference,
     UnionAll,
     children,
@@ -354,4 +355,16 @@ def test_shares_are_exact() -> None:
     # a tenth has no double
     assert parse("SELECT QUANTILE(a, 0.1) FROM t").outputs[0].scalar == Aggregate(
         "quantile", ColumnReference("a"), share=Fraction(1, 10)
+    )
+
+
+@pytest.mark.parametrize(("kind", "other"), [("SEMI", "LEFT SEMI"), ("ANTI", "LEFT ANTI")])
+def test_filtering_joins_are_written_in_two_ways(kind: str, other: str) -> None:
+    text = "SELECT COUNT(*) FROM a {} JOIN b USING (k)"
+    source = parse(text.format(kind)).source
+    assert isinstance(source, SemiJoin)
+    assert source.anti == (kind == "ANTI")
+    assert parse(text.format(other)).source == source
+    assert parse(text.format(f"NATURAL {kind}").removesuffix(" USING (k)")).source == dataclasses.replace(
+        source, using=(), natural=True
     )

@@ -15,8 +15,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tacit.answers.answer import Answer
+from tacit.answers.choosing_values import fill, placeholders_of, releases_read
 from tacit.answers.post_process import post_process
-from tacit.answers.stored import pack_all
+from tacit.answers.post_processing_plan import CompoundPostProcessingPlan
+from tacit.answers.read_value import read_value
+from tacit.answers.stored import Release, pack_all
 from tacit.engines.deadline import time_limit
 from tacit.errors import Failed
 from tacit.sampling.bits import refresh_bits
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from tacit.ledger.entries import Reservation
     from tacit.plan.compound_plan import AnyPlan
     from tacit.plan.question import Question
+    from tacit.query.nodes import LiteralValue
     from tacit.sampling.bits import Bits
 
 
@@ -61,11 +65,40 @@ def release(plan: AnyPlan, engine: Engine, bits: Bits, seconds: float | None = N
     `seconds` limits the engine's work. At the limit the question fails like any other: that it was reached may depend
     on rows, so the charge stays, and the question is never taken up again at that charge.
     """
+    if plan.values:
+        return _release_in_turn(plan, engine, bits, seconds)
     with time_limit(seconds):
         # integers, which never leave this function; public keys alone need no data
         exact = [engine.run(member.exact) if member.reads_data else {} for member in plan.members]
     fresh = refresh_bits(bits)
     return pack_all([member.release(found, fresh) for member, found in zip(plan.members, exact, strict=True)])
+
+
+def _release_in_turn(plan: AnyPlan, engine: Engine, bits: Bits, seconds: float | None) -> bytes:
+    """Return what `release` does, of a plan in which released values choose the rows of members that wait for them.
+
+    Which members wait for which follows from the plan. `answers/choosing_values.py` has the proof that the loss is that
+    of the plan.
+    """
+    assert isinstance(plan.recipe, CompoundPostProcessingPlan)
+    fresh = refresh_bits(bits)
+    waiting = {place: placeholders_of(member.exact) for place, member in enumerate(plan.members)}
+    releases: dict[int, Release] = {}
+    known: dict[str, LiteralValue] = {}
+    with time_limit(seconds):
+        while waiting:
+            ready = [place for place, names in waiting.items() if names <= known.keys()]
+            assert ready  # a value is computed from members that were bound before it
+            for place in ready:
+                member = plan.members[place]
+                exact = engine.run(fill(member.exact, known)) if member.reads_data else {}
+                releases[place] = member.release(exact, fresh)
+                del waiting[place]
+            for value in plan.values:
+                needed = {plan.recipe.places[index] for index in releases_read(value.program)}
+                if value.name not in known and needed <= releases.keys():
+                    known[value.name] = read_value(value, releases, plan.recipe)
+    return pack_all([releases[place] for place in sorted(releases)])
 
 
 def settle(

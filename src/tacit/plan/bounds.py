@@ -74,7 +74,7 @@ from tacit.query.functions import (
     Function,
 )
 from tacit.query.intervals import MULTIPLES, interval_parts, is_interval
-from tacit.query.nodes import Call, Case, Literal, Scalar, ScalarSubquery, Window, find_location
+from tacit.query.nodes import Call, Case, Literal, Placeholder, Scalar, ScalarSubquery, Window, find_location
 from tacit.query.suggest import clamp_present, quote_scalar, substitute_everywhere
 from tacit.query.timestamps import PERIODS
 from tacit.query.types import NUMERIC_TYPES, ORDERED_TYPES, TIME_TYPES, Key, Type
@@ -186,6 +186,10 @@ class _Binder:
                 return self.literal(node)
             case Case():
                 return self.case(node)
+            case Placeholder(_, Type.INT):
+                return TypedScalar(node, Type.INT, LEAST_INT, MOST_INT, Fraction(1))
+            case Placeholder(_, kind):
+                return TypedScalar(node, kind)
             case Call(Function.CAST, (inner, _)):
                 operand = self.bind(inner)
                 result = cast(node, operand, rows=self.rows)

@@ -6,20 +6,22 @@ released tables alone, so it is post-processing (`answers/program.py`). **Theore
 (epsilon, delta)-DP. Proof: each of m members is (epsilon/m, delta/m)-DP and basic composition adds them up; a member
 that stands twice in the text is released once.
 
-A value that is released may not choose rows: WHERE over rows takes no subquery, because the member that it chooses for
-would have to wait for it.
+A released value may choose the rows of another member, which then waits for it (`plan/released_values.py`).
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import count
 from typing import NamedTuple
 
 from tacit.aggregates.argument import quote_aggregate
 from tacit.aggregates.condition import expand_condition
 from tacit.aggregates.registry import function_of
+from tacit.answers.choosing_values import TYPES, ChoosingValue, releases_read
 from tacit.answers.program import (
     OUTER_AGGREGATES,
     Combine,
@@ -33,12 +35,20 @@ from tacit.answers.program import (
     Sort,
     Stack,
     Windows,
+    noisy_columns,
+    render,
 )
+from tacit.canonical import canonical_text
 from tacit.errors import ErrorCode, Refused, SourceLocation
+from tacit.plan.aliases import read_aliases
 from tacit.plan.bounds import TypedScalar, bind
+from tacit.plan.canonical import PLANS
 from tacit.plan.flatten import aggregates
 from tacit.plan.plan import BoundQuestion, bind_question
 from tacit.plan.relation import Relation, condition, no_column
+from tacit.plan.released_joins import read_released_joins
+from tacit.plan.released_values import chooses_by_released, place_values, without_values
+from tacit.plan.row_values import is_row_value, reads_released
 from tacit.plan.scope import Scope
 from tacit.plan.split import MAX_GROUPS
 from tacit.policy.model import Policy
@@ -53,12 +63,14 @@ from tacit.query.nodes import (
     Join,
     Literal,
     OrderItem,
+    Placeholder,
     Query,
     ReleasedKey,
     ReleasedValue,
     Scalar,
     ScalarSubquery,
     SelectItem,
+    SemiJoin,
     TableReference,
     UnionAll,
     Window,
@@ -72,6 +84,7 @@ from tacit.query.suggest import refuse_without_aggregate
 from tacit.query.types import NUMERIC_TYPES, Type
 
 MAX_MEMBERS = 32
+_MOST_VALUES = 30
 _MOST_PAIRS = 1_000_000  # rows that a join of released tables may have, from public numbers
 _WHOLE = frozenset({"row_number", "rank", "dense_rank", "ntile"})
 _SHARES = frozenset({"percent_rank", "cume_dist"})
@@ -103,6 +116,7 @@ class Compound:
     members: tuple[BoundQuestion, ...]
     node: Node
     columns: tuple[TableColumn, ...]
+    values: tuple[ChoosingValue, ...] = ()
 
 
 def is_compound(query: Query, policy: Policy) -> bool:
@@ -111,7 +125,13 @@ def is_compound(query: Query, policy: Policy) -> bool:
         return True
     if query.distinct and aggregates(query):
         return True
-    return any(isinstance(node, Window | ScalarSubquery) for clause in walk_clauses(query) for node in walk(clause))
+    parts = [node for clause in walk_clauses(query) for node in walk(clause)]
+    if any(isinstance(node, Window) for node in parts):
+        return True
+    look = Scope(policy).look
+    if chooses_by_released(query, look, lambda inner: _gives_released(inner, policy)):
+        return True
+    return any(isinstance(node, ScalarSubquery) for node in parts) and reads_released(query, look)
 
 
 def compound(query: Query, policy: Policy) -> Compound:
@@ -120,7 +140,12 @@ def compound(query: Query, policy: Policy) -> Compound:
     table = builder.query(query)
     if not builder.members:
         raise refuse_without_aggregate(query)
-    return Compound(tuple(builder.members.values()), table.node, table.columns)
+    return Compound(tuple(builder.members.values()), table.node, table.columns, tuple(builder.values.values()))
+
+
+def read_joins(query: Query, policy: Policy) -> Query:
+    """The question, with IN for a join of rows with the first keys of another one."""
+    return read_released_joins(query, lambda source: _is_released(source, policy))
 
 
 def _is_released(source: FromItem, policy: Policy) -> bool:
@@ -130,7 +155,7 @@ def _is_released(source: FromItem, policy: Policy) -> bool:
             return any(_gives_released(part, policy) for part in parts)
         case DerivedTable(Query() as query):
             return _gives_released(query, policy)
-        case Join(left, right):
+        case Join(left, right) | SemiJoin(left, right):
             return _is_released(left, policy) or _is_released(right, policy)
     return False
 
@@ -142,7 +167,7 @@ def _gives_released(query: Query, policy: Policy) -> bool:
         return False
     if query.sets is not None or not query.keys:
         return True
-    _, relation = Scope(policy).open(query, is_inner=True)
+    _, relation = Scope(policy).open(without_values(query), is_inner=True)
     return relation.people is not None and not any(_names_unit(relation, key) for key in query.keys)
 
 
@@ -179,26 +204,31 @@ def _fill(
 class _Builder:
     policy: Policy
     members: dict[Query, BoundQuestion] = field(default_factory=dict)
+    values: dict[str, ChoosingValue] = field(default_factory=dict)
+    keys: dict[int, str] = field(default_factory=dict)  # of members at epsilon 1, by their places
     names: Iterator[str] = field(default_factory=lambda: (f"c{number}" for number in count()))
 
     def query(self, query: Query | UnionAll) -> ReleasedTable:
         """The released table of a query."""
         if isinstance(query, UnionAll):
             return self.union(query)
+        query = read_joins(query, self.policy)
         if _is_released(query.source, self.policy):
             return _Outer(self, query, self.source(query.source)).table()
         if not aggregates(query):
             for output in query.outputs:
-                _refuse_subqueries(output.scalar, "the select list")
+                _refuse_subqueries(output.scalar, "the select list", Scope(self.policy).look)
             what = "a query whose rows are single people's, beside one whose rows are released, is not answered"
             raise Refused(ErrorCode.UNSUPPORTED, what, at=query.at, fix="aggregate in each of them")
         return self.member(query)
 
     def member(self, query: Query) -> ReleasedTable:
         """The table of a query over rows: members for its grouping sets, and all that is computed from them."""
+        query = place_values(query, self)
         if query.where is not None:
-            _refuse_subqueries(query.where, "WHERE")
-        lifted = _Lifted(query, Scope(self.policy).open(query)[1])
+            _refuse_subqueries(query.where, "WHERE", Scope(self.policy).look)
+        _, relation = Scope(self.policy).open(query)
+        lifted = _Lifted(read_aliases(query, relation), relation)
         releases = [self.release(lifted, places) for places in lifted.sets]
         types = {name: kind for release in releases for name, (_, kind) in release.columns.items()}
         names = lifted.names()
@@ -216,6 +246,55 @@ class _Builder:
         known = tuple(TableColumn(name, "", column, types[name]) for name, column in columns.items())
         table = ReleasedTable(node, known, sum(release.rows for release in releases))
         return _Outer(self, lifted.outer(), table).table()
+
+    def look(self, source: FromItem) -> Relation:
+        """What a source means, to look names up."""
+        return Scope(self.policy).look(source)
+
+    def gives_released(self, query: Query) -> bool:
+        """Whether a query over rows is a question of its own."""
+        return _gives_released(query, self.policy)
+
+    def give(self, scalar: Scalar, node: ScalarSubquery, *, is_equal: bool = False) -> Placeholder:
+        """The placeholder of a value that is computed from a subquery, which is released first, and from constants."""
+        table = self.single(node)
+        if scalar is not node:
+            if not isinstance(node.query, Query) or node.query.keys:
+                what = "an expression of a subquery that may have no row is not answered in WHERE of rows"
+                raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix="compare with the subquery alone")
+            inner = ColumnReference(table.columns[0].name)
+            outputs = (SelectItem("value", rebuild(scalar, lambda part: inner if part is node else None)),)
+            around = Query(TableReference("", ""), outputs, None, (), None, (), None, 0, at=node.at)
+            table = _Outer(self, around, table).table()
+        column = table.columns[0]
+        if column.type not in TYPES:
+            what = f"rows that are chosen by a released {column.type or 'NULL'} are not answered"
+            raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix="compare with a number or a date")
+        if is_equal and column.column in noisy_columns(table.node):
+            what = "a row's value that is equal to a released one, which has noise, is not answered"
+            raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix="compare with >= or <=")
+        known = list(self.members.values())
+        delta = self.policy.question_delta
+        # The epsilon is in the keys of the members; which values they are read for is in the name.
+        for index in releases_read(table.node) - self.keys.keys():
+            self.keys[index] = known[index].plan(Fraction(1), delta).key
+        keys = [self.keys[index] for index in sorted(releases_read(table.node))]
+        text = canonical_text(("value", keys, render(table.node, draws=False), column.column), PLANS)
+        name = hashlib.sha256(text.encode()).hexdigest()
+        self.values[name] = ChoosingValue(name, table.node, column.column, column.type)
+        if len(self.values) > _MOST_VALUES:
+            what = f"more than {_MOST_VALUES} released values choose rows"
+            raise Refused(ErrorCode.TOO_LARGE, what, at=node.at, fix="take fewer of them")
+        return Placeholder(name, column.type, node.at)
+
+    def single(self, node: ScalarSubquery) -> ReleasedTable:
+        """The released table of a subquery that has one row, or none, and one column."""
+        query = node.query
+        one = isinstance(query, Query) and (query.limit == 1 or (aggregates(query) and not query.keys))
+        if not one or not isinstance(query, Query) or len(query.outputs) != 1 or query.sets is not None:
+            what, fix = "a subquery as a value gives one row and one column", "select one aggregate, without groups"
+            raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix=fix)
+        return self.query(query)
 
     def release(self, lifted: _Lifted, places: tuple[int, ...]) -> _Release:
         """The release of one grouping set."""
@@ -273,6 +352,10 @@ class _Builder:
             case TableReference():
                 what = "a join of a released table with the rows of a table is not answered"
                 fix = "aggregate in both of them, and join what comes out"
+                raise Refused(ErrorCode.UNSUPPORTED, what, at=source.at, fix=fix)
+            case SemiJoin():
+                what = "SEMI JOIN or ANTI JOIN with a released table is not answered"
+                fix = "join the keys of a subquery, each once"
                 raise Refused(ErrorCode.UNSUPPORTED, what, at=source.at, fix=fix)
             case Join():
                 return self.join(source)
@@ -385,9 +468,9 @@ def _common_types(tables: list[ReleasedTable], at: SourceLocation | None) -> tup
     return tuple(found)
 
 
-def _refuse_subqueries(scalar: Scalar, clause: str) -> None:
+def _refuse_subqueries(scalar: Scalar, clause: str, look: Callable[[FromItem], Relation]) -> None:
     for node in walk(scalar):
-        if isinstance(node, ScalarSubquery):
+        if isinstance(node, ScalarSubquery) and not is_row_value(node, look):
             what = f"a subquery in {clause} of a query over rows is not answered"
             raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix="ask for its value first, and write it here")
         if isinstance(node, Window):
@@ -711,15 +794,7 @@ class _Outer:
         """The value of a subquery that has one row and one column."""
         found = self.subqueries.get(node)
         if found is None:
-            query = node.query
-            one = isinstance(query, Query) and (query.limit == 1 or (aggregates(query) and not query.keys))
-            if not one or not isinstance(query, Query) or len(query.outputs) != 1 or query.sets is not None:
-                what, fix = (
-                    "a subquery as a value gives one row and one column",
-                    "select one aggregate, without groups",
-                )
-                raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix=fix)
-            found = self.builder.query(query)
+            found = self.builder.single(node)
             self.subqueries[node] = found
         return TypedScalar(ColumnReference(found.columns[0].column), found.columns[0].type)
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from tacit.accounting.filters import GRAINS_PER_EPSILON, compute_charge
+from tacit.answers.choosing_values import ChoosingValue, placeholders_of
 from tacit.answers.post_processing_plan import CompoundPostProcessingPlan, ProgramResult
 from tacit.answers.program import Nothing, ProgramColumn
 from tacit.canonical import canonical_text
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.canonical import PLANS
-from tacit.plan.compound import compound, is_compound
+from tacit.plan.compound import compound, is_compound, read_joins
 from tacit.plan.flatten import flatten_query
 from tacit.plan.plan import Plan, plan_for, read_epsilon
 from tacit.plan.probe import ProbedColumn, probed_columns
@@ -35,6 +36,7 @@ class CompoundPlan:
     members: tuple[Plan, ...]
     recipe: CompoundPostProcessingPlan
     unit: str
+    values: tuple[ChoosingValue, ...] = ()  # which fill the placeholders of members
 
     @property
     def key(self) -> str:
@@ -89,17 +91,26 @@ def plan_question(query: Query, policy: Policy, epsilon: Any, *, rounded: bool =
     nothing = probed_columns(query, policy)
     if nothing is not None:
         return _plan_nothing(nothing, policy)
+    query = read_joins(query, policy)
     if not is_compound(query, policy):
         return plan_for(query, policy, epsilon, rounded=rounded)
     found = compound(query, policy)
     share = len(found.members)
     price, delta = read_epsilon(epsilon, share, rounded=rounded), policy.question_delta / share
-    plans = [member.plan(price, delta) for member in found.members]
+    plans = [_note_choice(member.plan(price, delta)) for member in found.members]
     ordered = sorted({plan.key: plan for plan in plans}.values(), key=lambda plan: plan.key)
     places = tuple(next(i for i, known in enumerate(ordered) if known.key == plan.key) for plan in plans)
     results = tuple(ProgramResult(column.name, column.column, column.type or Type.INT) for column in found.columns)
     recipe = CompoundPostProcessingPlan(tuple(plan.recipe for plan in ordered), places, found.node, results)
-    return CompoundPlan(tuple(ordered), recipe, ordered[0].unit)
+    return CompoundPlan(tuple(ordered), recipe, ordered[0].unit, found.values)
+
+
+def _note_choice(plan: Plan) -> Plan:
+    """The plan of a member, which says so where released values choose its rows."""
+    if not placeholders_of(plan.exact):
+        return plan
+    note = "Rows are chosen by a value that is released first; error bars are given that value."
+    return replace(plan, recipe=replace(plan.recipe, notes=(*plan.recipe.notes, note)))
 
 
 def _plan_nothing(columns: tuple[ProbedColumn, ...], policy: Policy) -> CompoundPlan:

@@ -27,6 +27,8 @@ from tacit.query.nodes import (
     Join,
     Query,
     Scalar,
+    ScalarSubquery,
+    SemiJoin,
     find_location,
     walk,
 )
@@ -46,14 +48,14 @@ def connect_sources(query: Query, look: Look) -> Query:
 
 def _lift(source: FromItem) -> tuple[FromItem, list[Scalar]]:
     """The source without conditions of inner joins that hold a subquery: in WHERE they mean the same."""
-    if not isinstance(source, Join):
+    if not isinstance(source, Join | SemiJoin):
         return source, []
     left, lifted = _lift(source.left)
-    if source.outer:
+    if isinstance(source, SemiJoin) or source.outer:
         return replace(source, left=left), lifted
     right, others = _lift(source.right)
     parts = conjuncts(source.on)
-    own = [part for part in parts if any(isinstance(node, InSubquery | Exists) for node in walk(part))]
+    own = [part for part in parts if any(isinstance(node, InSubquery | Exists | ScalarSubquery) for node in walk(part))]
     on = all_of([part for part in parts if part not in own], source.on)
     if own and on is None and not source.using:
         return replace(source, left=left, right=right), [*lifted, *others]
@@ -84,9 +86,9 @@ def _has_cross(source: FromItem) -> bool:
 
 def _connect(source: FromItem, conditions: list[Scalar], look: Look) -> tuple[FromItem, list[Scalar]]:
     """The source with conditions in its joins, and the conditions that are left."""
-    if not isinstance(source, Join) or not _has_cross(source):
+    if not isinstance(source, Join | SemiJoin) or not _has_cross(source):
         return source, conditions
-    if source.outer or source.using or source.natural:
+    if isinstance(source, SemiJoin) or source.outer or source.using or source.natural:
         left, rest = _connect(source.left, conditions, look)
         right, _ = _connect(source.right, [], look)
         return replace(source, left=left, right=right), rest

@@ -60,7 +60,7 @@ def aggregate_per_unit(query: Query, relation: Relation, names: Iterator[str]) -
             at=query.at,
             fix=f"{there}ask for the aggregate itself and compute with its answer",
         )
-    fold = _Fold(query, relation, names)
+    fold = UnitAggregates(query, relation, names)
     outputs = [(output.name, fold.output(output.scalar)) for output in query.outputs]
     having = None if query.having is None else condition(fold.bind(query.having), "HAVING", find_location(query.having))
     where = None if query.where is None else condition(relation.bind(query.where), "WHERE", find_location(query.where))
@@ -127,7 +127,9 @@ def _grid_of(bound: TypedScalar, key: Scalar) -> Quantize:
 
 
 @dataclass
-class _Fold:
+class UnitAggregates:
+    """The keys and measures of a query that groups the rows of each unit."""
+
     query: Query
     relation: Relation
     names: Iterator[str]
@@ -192,9 +194,11 @@ class _Fold:
         return self.bind(scalar) if known is None else known
 
     def bind(self, scalar: Scalar) -> TypedScalar:
+        """A scalar over the groups."""
         return bind_within_caps(scalar, self.leaf)
 
     def leaf(self, node: Scalar) -> TypedScalar | None:
+        """A key or an aggregate of a group; None for what is computed from these."""
         if isinstance(node, Aggregate):
             return self.aggregate(node)
         if isinstance(node, ColumnReference) or not _has_aggregate(node):
@@ -220,6 +224,7 @@ class _Fold:
                 raise refuse_link(node)
 
     def aggregate(self, node: Aggregate) -> TypedScalar:
+        """An exact aggregate of the rows of a group."""
         condition = expand_condition(node)
         if condition is not None:
             return self.bind(condition)
@@ -235,7 +240,7 @@ class _Fold:
             function = "distinct" if node.distinct else "count"
             name = self.measure(function, None if argument is None else argument.scalar)
             known = TypedScalar(ColumnReference(name), Type.INT, Fraction(0), MOST_INT, Fraction(1), nullable=False)
-            return cap_count(node, self.relation).add_to(known)
+            return self.cap(known, cap_count(node, self.relation))
         assert argument is not None
         if node.function in {"min", "max"}:
             if argument.type in {Type.TEXT, Type.BOOL, None}:
@@ -252,12 +257,16 @@ class _Fold:
             cap = cap_sum(node, self.relation, grid.lower * grid.step, grid.upper * grid.step)
             if argument.type is Type.INT:
                 least, most = LEAST_INT if low is None else low, MOST_INT if high is None else high
-                return cap.add_to(TypedScalar(total, Type.INT, least, most, Fraction(1)))
+                return self.cap(TypedScalar(total, Type.INT, least, most, Fraction(1)), cap)
             scaled = Call(Function.MULTIPLY, (ToFloat(total), Literal(grid.step)))
-            return cap.add_to(TypedScalar(scaled, Type.FLOAT, low, high, grid.step))
+            return self.cap(TypedScalar(scaled, Type.FLOAT, low, high, grid.step), cap)
         rows = ColumnReference(self.measure("count", grid.scalar))
         mean = Call(Function.DIVIDE, (Call(Function.MULTIPLY, (ToFloat(total), Literal(grid.step))), ToFloat(rows)))
         return TypedScalar(mean, Type.FLOAT, grid.step * grid.lower, grid.step * grid.upper)
+
+    def cap(self, bound: TypedScalar, cap: Cap) -> TypedScalar:
+        """An aggregate with the bounds of the policy's caps, which are of private rows only."""
+        return bound if self.relation.people is None else cap.add_to(bound)
 
     def _argument(self, scalar: Scalar) -> TypedScalar:
         scalar = self.relation.bare(scalar)

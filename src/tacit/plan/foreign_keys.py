@@ -21,6 +21,8 @@ from tacit.query.nodes import (
     Join,
     Query,
     Scalar,
+    ScalarSubquery,
+    SemiJoin,
     TableReference,
     UnionAll,
     is_star,
@@ -122,22 +124,22 @@ def all_keys(source: FromItem, policy: Policy) -> WantedKeys:
 
 def leaves_of(source: FromItem) -> Iterator[TableReference | DerivedTable]:
     """The tables and subqueries of a source, from left to right."""
-    if isinstance(source, Join):
+    if isinstance(source, Join | SemiJoin):
         yield from leaves_of(source.left)
         yield from leaves_of(source.right)
     else:
         yield source
 
 
-def joins_of(source: FromItem) -> Iterator[Join]:
+def joins_of(source: FromItem) -> Iterator[Join | SemiJoin]:
     """The joins of a source."""
-    if isinstance(source, Join):
+    if isinstance(source, Join | SemiJoin):
         yield source
         yield from joins_of(source.left)
         yield from joins_of(source.right)
 
 
-def _has_equality(join: Join) -> bool:
+def _has_equality(join: Join | SemiJoin) -> bool:
     """Whether a join names columns to match. One that does not is refused, with those that there are."""
     on = () if join.on is None else walk(join.on)
     return bool(join.using) or any(isinstance(node, Call) and node.function == Function.EQUAL for node in on)
@@ -151,8 +153,8 @@ def _matching(query: Query, *, is_inner: bool) -> Iterator[Scalar]:
     for clause in walk_clauses(query):
         for node in walk(clause):
             if isinstance(node, InSubquery):
-                yield node.operand
-            if isinstance(node, InSubquery | Exists):
+                yield from (node.operand, *node.others)
+            if isinstance(node, InSubquery | Exists | ScalarSubquery):
                 yield from _conditions(node.query)
 
 

@@ -38,10 +38,11 @@ Sides = tuple[Relation, Relation]
 
 
 def check_size(sides: Sides, node: Join) -> None:
-    """Refuse a FULL JOIN of so many tables that, each of them being read twice, they would be too many."""
+    """Refuse a join of so many tables that, each of them being read twice, they would be too many."""
     if sum(_count_scans(side.rows) for side in sides) * 2 > MAX_SOURCES:
-        what = f"FULL JOIN reads its tables twice, and these are more than {MAX_SOURCES // 2}"
-        raise refuse_too_large(what, node.at, "join fewer by FULL JOIN")
+        word = "FULL JOIN" if node.full else "LEFT JOIN with a condition on both sides"
+        what = f"{word} reads its tables twice, and these are more than {MAX_SOURCES // 2}"
+        raise refuse_too_large(what, node.at, f"join fewer by {word}")
 
 
 def _count_scans(rows: RelationalNode) -> int:

@@ -77,7 +77,7 @@ def join_relations(left: Relation, right: Relation, node: Join, new_names: Itera
         node = replace(node, using=common_names(left, right, node))
     if node.outer:
         right = _fill_right_side(right, new_names)
-    both = _put_together(left, right, node)
+    both = put_together(left, right, node)
     pairs, rest = _pairs(left, right, both, node)
     if not pairs:
         raise _without_equality(left, right, node)
@@ -148,10 +148,7 @@ def _match_outer(
         about = {id(both.field_of(n)) in ours for n in walk(part) if isinstance(n, ColumnReference)}
         place = after if len(about) > 1 else before if about == {False} else finding
         place.append(condition(both.bind(part), "ON", find_location(part)))
-    if after and not match.left_once:
-        what = "LEFT JOIN with a condition on both sides, where a row may find several,"
-        fix = f"join a subquery of {right.sources[0]} with one row for each unit, or compare with a constant"
-        raise _refuse(node, what, fix)
+    assert match.left_once or not after  # where a row may find several: `plan/left_join.py`
     pairs = [(pair.left.scalar, pair.right.scalar) for pair in match.pairs]
     if finding:
         pairs[0] = (Case(((_all_of(finding), pairs[0][0]),), Literal(None)), pairs[0][1])
@@ -163,8 +160,8 @@ def _match_outer(
             (name, Case(((_all_of(after), ColumnReference(name)),), Literal(None))) for name in columns_of(right.rows)
         ]
         rows = Projection(rows, tuple(kept))
-    fields = (*both.fields[: len(left.fields)], *map(_maybe_null, both.fields[len(left.fields) :]))
-    implied = (*both.implied[: len(left.implied)], *map(_maybe_null, both.implied[len(left.implied) :]))
+    fields = (*both.fields[: len(left.fields)], *map(maybe_null, both.fields[len(left.fields) :]))
+    implied = (*both.implied[: len(left.implied)], *map(maybe_null, both.implied[len(left.implied) :]))
     return rows, fields, implied
 
 
@@ -446,10 +443,10 @@ def common_equalities(scalar: Scalar) -> list[Scalar]:
 
 def find_pairs(left: Relation, right: Relation, node: Join) -> tuple[list[JoinPair], list[Scalar]]:
     """The equalities of a join between two relations, and the conditions that are none."""
-    return _pairs(left, right, _put_together(left, right, node), node)
+    return _pairs(left, right, put_together(left, right, node), node)
 
 
-def _put_together(left: Relation, right: Relation, node: Join) -> Relation:
+def put_together(left: Relation, right: Relation, node: Join) -> Relation:
     """The names of both sides."""
     names = (*left.sources, *right.sources)
     if len({name.lower() for name in names}) < len(names):
@@ -532,7 +529,7 @@ def _hide_using_columns(fields: tuple[Field, ...], using: tuple[str, ...]) -> tu
     return tuple(replace(f, hidden=True) if f.name.lower() in names else f for f in fields)
 
 
-def _maybe_null(found: Field) -> Field:
+def maybe_null(found: Field) -> Field:
     """A field of the outer side: NULL where nothing matches. Its unit is the row's, or NULL."""
     matched = found.is_matched_unit or (found.is_unit and found.bound.type is None)
     return replace(found, bound=replace(found.bound, nullable=True), is_unit=False, is_matched_unit=matched)

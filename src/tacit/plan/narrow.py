@@ -17,7 +17,17 @@ from tacit.engines.evaluate import evaluate
 from tacit.plan.bounds import TypedScalar, bind, domain
 from tacit.plan.relation import Field, Relation
 from tacit.query.functions import COMPARISONS, Function
-from tacit.query.nodes import Aggregate, Call, ColumnReference, Literal, Scalar, ScalarSubquery, Window, walk
+from tacit.query.nodes import (
+    Aggregate,
+    Call,
+    ColumnReference,
+    Literal,
+    Placeholder,
+    Scalar,
+    ScalarSubquery,
+    Window,
+    walk,
+)
 from tacit.query.timestamps import to_microseconds
 from tacit.query.types import Key, Type, parse_iso_date
 
@@ -85,7 +95,7 @@ class KeyNarrowing:
         """The columns that a scalar is made of, each once; None where it is made of more than columns."""
         found: list[Field] = []
         for node in walk(scalar):
-            if isinstance(node, Aggregate | Window | ScalarSubquery):
+            if isinstance(node, Aggregate | Window | ScalarSubquery | Placeholder):
                 return None
             if isinstance(node, ColumnReference):
                 field = self._relation.field_of(node)

@@ -27,6 +27,7 @@ from tacit.aggregates.base import (
     VectorMeasurement,
 )
 from tacit.aggregates.registry import function_of
+from tacit.answers.choosing_values import ChoosingValue
 from tacit.answers.post_processing_plan import KeyColumn, PostProcessingPlan
 from tacit.answers.stored import GroupKeys, Release
 from tacit.arithmetic import to_rational_between
@@ -94,6 +95,11 @@ class Plan:
     def members(self) -> tuple[Plan, ...]:
         """The plans that are released for it: this one."""
         return (self,)
+
+    @property
+    def values(self) -> tuple[ChoosingValue, ...]:
+        """The released values that choose its rows: none."""
+        return ()
 
     @property
     def tables(self) -> frozenset[str]:

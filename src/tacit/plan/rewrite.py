@@ -42,6 +42,7 @@ from tacit.query.nodes import (
     Scalar,
     ScalarSubquery,
     SelectItem,
+    SemiJoin,
     TableReference,
     Window,
     is_star,
@@ -298,6 +299,8 @@ def _holders(name: str, source: FromItem, policy: Policy) -> list[str]:
 
 def _conditions(source: FromItem) -> list[Scalar] | None:
     """The conditions of inner joins; None where there are other joins, or columns that USING makes one."""
+    if isinstance(source, SemiJoin):
+        return None
     if not isinstance(source, Join):
         return []
     left, right = _conditions(source.left), _conditions(source.right)

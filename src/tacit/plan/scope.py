@@ -12,11 +12,15 @@ no others; what is kept of them is bounded afterwards, by a choice that looks at
 - Private with private, along a foreign key that the policy declares: the same, by the theorem below.
 - A LEFT JOIN keeps rows that find nothing. Which rows of the right side there are to be found, and whether a row looks
   for any, are conditions on rows of the same unit.
+- Where a row of a LEFT JOIN may find several, by a condition on both sides, see `plan/left_join.py`.
 - A FULL JOIN of private relations is a LEFT JOIN and the other side's rows that find nothing (`plan/full_join.py`).
 - A subquery without aggregates computes row by row. One that groups by the unit computes from each unit's own rows,
   with aggregates that are exact and do not depend on the order of rows. So do windows whose partition contains the
   unit (`plan/unit_windows.py`). A public one may group by anything.
-- IN and EXISTS with a subquery add a column to each row (`plan/semi_join.py`).
+- IN and EXISTS with a subquery add a column to each row (`plan/semi_join.py`), and so does a subquery that stands for
+  a value of the row (`plan/row_values.py`).
+- A SEMI or ANTI JOIN keeps rows by what they find (`plan/filtering_join.py`).
+- UNION, INTERSECT and EXCEPT of rows group by all columns, of which one determines the unit (`plan/set_operations.py`).
 - UNION ALL puts the rows of all parts together; they keep their units. A row that is its own unit gives at most one row
   for each part, in all groups together (`contribution_to_account` says what that costs).
 
@@ -47,18 +51,23 @@ from fractions import Fraction
 from itertools import count
 
 from tacit.errors import ErrorCode, Refused, SourceLocation
+from tacit.plan.aliases import read_aliases
 from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar
 from tacit.plan.caps import cap_of
 from tacit.plan.connect import connect_sources
+from tacit.plan.filtering_join import keep_matching
 from tacit.plan.flatten import aggregates
 from tacit.plan.fold import aggregate_per_unit
 from tacit.plan.foreign_keys import NO_KEYS, WantedKeys, all_keys, find_wanted_keys, refer, unit_name_of, unlisted_keys
 from tacit.plan.full_join import check_size, join_fully
 from tacit.plan.join import join_relations
+from tacit.plan.left_join import about_several, finds_several, join_left
 from tacit.plan.notes import about_constants
 from tacit.plan.relation import Field, Relation, belongs_to, condition
 from tacit.plan.row_numbers import limit_by_number
+from tacit.plan.row_values import RowValues
 from tacit.plan.semi_join import answer_predicates
+from tacit.plan.set_operations import OPERATIONS, keep_once
 from tacit.plan.unit_windows import add_windows, has_windows, separate_groups
 from tacit.policy.model import ROW_UNIT, Policy, Table, UnitForeignKey
 from tacit.policy.model import Column as Declared
@@ -82,6 +91,7 @@ from tacit.query.nodes import (
     Scalar,
     Scan,
     SelectItem,
+    SemiJoin,
     TableReference,
     UnionAll,
     find_location,
@@ -91,12 +101,6 @@ from tacit.query.nodes import (
 from tacit.query.types import NUMERIC_TYPES, Type
 
 _TAIL = re.compile(r"(\s+(LIMIT|OFFSET)\s+\d+(\s+ROWS?)?)+", re.IGNORECASE)  # after all else of a query
-_WITHOUT_MATCH = "join the other, and keep the rows without a match"
-_STACKS = {
-    "UNION": "keep every row, with union all, and group what comes out of it",
-    "INTERSECT": "join on the unit",
-    "EXCEPT": _WITHOUT_MATCH,
-}
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,8 @@ class Scope:
         """
         query = connect_sources(query, self.look)
         relation = self.relation(query.source, find_wanted_keys(query, self.policy, is_inner=is_inner))
-        return answer_predicates(query, relation, self, is_inner=is_inner)
+        query = read_aliases(query, relation)
+        return answer_predicates(query, relation, self, RowValues, is_inner=is_inner)
 
     def look(self, source: FromItem) -> Relation:
         """What a source means, apart from the question: to look names up."""
@@ -140,7 +145,19 @@ class Scope:
                     check_size(sides, source)
                     again = self.relation(source.left, wanted), self.relation(source.right, wanted)
                     return join_fully(sides, again, source, self.names)
+                if finds_several(*sides, source):
+                    check_size(sides, source)
+                    none = SemiJoin(source.left, source.right, source.on, source.using, False, True, source.at)
+                    answers = RowValues(self.relation(source.left, wanted), self)
+                    try:
+                        alone = keep_matching(none, self.look(source.right), answers)
+                    except Refused as refusal:
+                        raise about_several(refusal, sides[1], source) from None
+                    return join_left(*sides, alone, source, self.names)
                 return join_relations(*sides, source, self.names)
+            case SemiJoin():
+                left = self.relation(source.left, wanted)
+                return keep_matching(source, self.look(source.right), RowValues(left, self))
             case DerivedTable(query, alias):
                 inner = self.rows_of(query)
                 fields = tuple(replace(f, source=alias, hidden=False) for f in inner.fields)
@@ -212,29 +229,29 @@ class Scope:
         return replace(relation, rows=rows, fields=tuple(fields), unit=unit, sources=(), implied=(), keys=keys)
 
     def _union(self, union: UnionAll) -> Relation:
-        if union.operation != "union all":
-            word = union.operation.upper()
-            raise Refused(
-                ErrorCode.UNSUPPORTED, f"{word} of rows is not answered", at=union.at, fix=_STACKS[word.split()[0]]
-            )
+        word, distinct = union.operation.upper(), union.operation in OPERATIONS
+        if union.operation != "union all" and not distinct:
+            fix = "keep each row once, without all"
+            raise Refused(ErrorCode.UNSUPPORTED, f"{word} of rows is not answered", at=union.at, fix=fix)
         parts = [self.subquery(query) for query in union.parts]
         first = parts[0]
         for part in parts[1:]:
             if part.people != first.people or (part.unit is None) != (first.unit is None):
                 fix = "put tables together whose units are the same people"
-                raise Refused(
-                    ErrorCode.UNSUPPORTED, "UNION ALL of different units is not answered", at=union.at, fix=fix
-                )
+                raise Refused(ErrorCode.UNSUPPORTED, f"{word} of different units is not answered", at=union.at, fix=fix)
             if len(part.fields) != len(first.fields):
                 fix = "select the same columns in the same order"
-                raise Refused(ErrorCode.TYPE, "the parts of UNION ALL have different columns", at=union.at, fix=fix)
+                raise Refused(ErrorCode.TYPE, f"the parts of {word} have different columns", at=union.at, fix=fix)
         fields, renamed = [], [list[tuple[str, Scalar]]() for _ in parts]
         for position, one in enumerate(first.fields):
             name = next(self.names)
-            same = [part.fields[position] for part in parts]
-            fields.append(_alike(one, name, same, union.at))
+            same = _as_units(parts, [part.fields[position] for part in parts])
+            fields.append(_alike(replace(one, bound=same[0].bound), name, same, union.at))
             for columns, other in zip(renamed, same, strict=True):
                 columns.append((name, other.bound.scalar))
+        number = next(self.names) if distinct else ""
+        for place, columns in enumerate(renamed if distinct else []):
+            columns.append((number, Literal(place)))
         unit = next(self.names) if first.unit is not None else None
         for part, columns in zip(parts, renamed, strict=True):
             if unit is not None and part.unit is not None:
@@ -251,7 +268,8 @@ class Scope:
             sum(part.each.rows for part in parts),
             sum(part.each.most for part in parts) if declared_total else None,
         )
-        return Relation(stack, tuple(fields), first.people, unit, each, first.called)
+        found = Relation(stack, tuple(fields), first.people, unit, each, first.called)
+        return keep_once(union, parts, found, number, self.names) if distinct else found
 
     def _table(self, named: TableReference, wanted: WantedKeys) -> Relation:
         table = self.policy.table(named.table)
@@ -451,6 +469,14 @@ def _pass_field(name: str, column: str, bound: TypedScalar, plain: Field | None,
         cap=cap,
         is_matched_unit=plain.is_matched_unit,
     )
+
+
+def _as_units(parts: list[Relation], same: list[Field]) -> list[Field]:
+    """Columns of a union that are the unit in each part. Where one of them is not listed they are taken as they lie."""
+    if not all(f.is_unit for f in same) or len({f.bound.type for f in same}) == 1:
+        return same
+    units = [ColumnReference(part.unit) for part in parts if part.unit is not None]
+    return [replace(f, bound=TypedScalar(unit, None)) for f, unit in zip(same, units, strict=True)]
 
 
 def _alike(one: Field, name: str, same: list[Field], at: SourceLocation | None) -> Field:

@@ -22,6 +22,7 @@ than an equality, of numbers, dates or timestamps.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -51,6 +52,7 @@ from tacit.query.nodes import (
     Projection,
     Query,
     Scalar,
+    ScalarSubquery,
     SelectItem,
     UnionAll,
     children,
@@ -61,7 +63,7 @@ from tacit.query.types import ORDERED_TYPES, Type
 
 _TRUE, _FALSE, _NULL = Literal(True), Literal(False), Literal(None)
 _KEEPS_TRUTH = frozenset({Function.AND, Function.OR})
-_INTEGER = TypedScalar(_NULL, Type.INT, LEAST_INT, MOST_INT, Fraction(1))
+INTEGER = TypedScalar(_NULL, Type.INT, LEAST_INT, MOST_INT, Fraction(1))
 _ENDS = {
     Function.GREATER: ("max",),
     Function.GREATER_EQUAL: ("max",),
@@ -75,6 +77,7 @@ _TURNED = {
     Function.LESS_EQUAL: Function.GREATER_EQUAL,
     Function.GREATER_EQUAL: Function.LESS_EQUAL,
 }
+_EXISTS = "EXISTS (SELECT 1"
 _Counted = tuple[str, ExactStatistic, TypedScalar]
 """The column of a measure, the measure, and what is known of it."""
 
@@ -97,17 +100,17 @@ class OpensQueries(Protocol):
 
 
 def answer_predicates(
-    query: Query, relation: Relation, scope: OpensQueries, *, is_inner: bool
+    query: Query, relation: Relation, scope: OpensQueries, answers: type[Predicates], *, is_inner: bool
 ) -> tuple[Query, Relation]:
-    """The query over rows that have a column for each IN and EXISTS with a subquery."""
+    """The query over rows that have a column for each IN and EXISTS with a subquery, and each subquery as a value."""
     for late in (query.having, *(item.scalar for item in query.order)):
         _refuse_inside(late)
     clauses = (query.where, *(output.scalar for output in query.outputs), *query.keys)
     if not any(_has_predicate(clause) for clause in clauses if clause is not None):
         return query, relation
     if not is_inner or aggregates(query):
-        _refuse_raw(query)
-    inner = _Predicates(relation, scope)
+        _refuse_raw(query, relation, is_inner=is_inner)
+    inner = answers(relation, scope, frozenset() if is_inner else _find_late(query, relation))
     where = None if query.where is None else inner.answer(query.where, only_truth=True)
     outputs = tuple(SelectItem(output.name, inner.answer(output.scalar)) for output in query.outputs)
     keys = tuple(inner.answer(key) for key in query.keys)
@@ -120,21 +123,40 @@ def _computes_rows(query: Query) -> bool:
 
 
 def _has_predicate(scalar: Scalar) -> bool:
-    return any(isinstance(node, InSubquery | Exists) for node in walk(scalar))
+    return any(isinstance(node, InSubquery | Exists | ScalarSubquery) for node in walk(scalar))
+
+
+def _find_late(query: Query, relation: Relation) -> frozenset[Scalar]:
+    """The subqueries as values that a question computes with after its aggregates: `plan/compound.py` has these."""
+    grouped = {node for key in group_keys(query, relation) for node in walk(key)}
+    found = (node for output in query.outputs for node in outside_aggregates(output.scalar))
+    return frozenset(node for node in found if isinstance(node, ScalarSubquery) and node not in grouped)
+
+
+def group_keys(query: Query, relation: Relation) -> list[Scalar]:
+    """What a query groups by. A name that is no column of its rows means what the select list calls so."""
+    named = {output.name.lower(): output.scalar for output in query.outputs}
+    fields = {found.name.lower() for found in (*relation.fields, *relation.implied)}
+    return [
+        named.get(key.name.lower(), key)
+        if isinstance(key, ColumnReference) and key.table is None and key.name.lower() not in fields
+        else key
+        for key in query.keys
+    ]
 
 
 def _refuse_inside(scalar: Scalar | None) -> None:
     for node in walk(scalar) if scalar is not None else ():
         if isinstance(node, InSubquery | Exists):
             what = "IN or EXISTS with a subquery in HAVING or ORDER BY"
-            raise _refuse(what, "choose rows by it, before they are grouped", node.at)
+            raise refuse(what, "choose rows by it, before they are grouped", node.at)
 
 
-def _refuse_raw(query: Query) -> None:
+def _refuse_raw(query: Query, relation: Relation, *, is_inner: bool) -> None:
     """Refuse a predicate that would be shown row by row: it must stand in an aggregate, or be grouped by."""
-    grouped = [node for key in query.keys for node in walk(key)]
+    grouped = {node for key in group_keys(query, relation) for node in walk(key)}
     for output in query.outputs:
-        for node in _outside_aggregates(output.scalar):
+        for node in outside_aggregates(output.scalar):
             if isinstance(node, InSubquery | Exists) and node not in grouped:
                 what = "IN or EXISTS with a subquery stands neither in an aggregate nor in GROUP BY"
                 counted = None if node.at is None else f"COUNT(*) FILTER (WHERE {node.at.written})"
@@ -142,13 +164,17 @@ def _refuse_raw(query: Query) -> None:
                     "count the rows where it holds" if counted is None else f"count the rows where it holds: {counted}"
                 )
                 raise Refused(ErrorCode.RAW_COLUMN, what, at=node.at, fix=fix, instead=counted)
+            if is_inner and isinstance(node, ScalarSubquery) and node not in grouped:
+                what = "a subquery as a value of a row stands neither in an aggregate nor among the keys"
+                raise Refused(ErrorCode.RAW_COLUMN, what, at=node.at, fix="put it into an aggregate")
 
 
-def _outside_aggregates(scalar: Scalar) -> Iterator[Scalar]:
+def outside_aggregates(scalar: Scalar) -> Iterator[Scalar]:
+    """The parts of a scalar that stand in no aggregate."""
     if not isinstance(scalar, Aggregate):
         yield scalar
         for child in children(scalar):
-            yield from _outside_aggregates(child)
+            yield from outside_aggregates(child)
 
 
 @dataclass(frozen=True)
@@ -167,12 +193,13 @@ class _Found:
     order: tuple[TypedScalar, Function, Scalar] | None = None
 
 
-class _Predicates:
-    """A relation that gets a column for each predicate."""
+class Predicates(ABC):
+    """A relation that gets a column for each predicate, and for each subquery as a value (`plan/row_values.py`)."""
 
-    def __init__(self, relation: Relation, scope: OpensQueries) -> None:
+    def __init__(self, relation: Relation, scope: OpensQueries, late: frozenset[Scalar] = frozenset()) -> None:
         self.relation = relation
         self.scope = scope
+        self.late = late  # subqueries as values that are no rows', and stay as they are
         self.known: dict[tuple[Scalar, bool], Scalar] = {}  # one that stands twice is answered once
 
     def answer(self, scalar: Scalar, *, only_truth: bool = False) -> Scalar:
@@ -182,6 +209,12 @@ class _Predicates:
                 if (scalar, only_truth) not in self.known:
                     self.known[scalar, only_truth] = self._membership(scalar, only_truth=only_truth)
                 return self.known[scalar, only_truth]
+            case ScalarSubquery():
+                if scalar in self.late:
+                    return scalar
+                if (scalar, True) not in self.known:
+                    self.known[scalar, True] = self.value(scalar)
+                return self.known[scalar, True]
             case Exists():
                 if (scalar, True) not in self.known:
                     self.known[scalar, True] = self._existence(scalar)
@@ -196,12 +229,19 @@ class _Predicates:
                 return replace(scalar, argument=self.answer(argument), others=tuple(self.answer(o) for o in others))
         return scalar
 
+    @abstractmethod
+    def value(self, node: ScalarSubquery) -> Scalar:
+        """The value of a subquery, as a column of the row."""
+
     def _existence(self, node: Exists) -> Scalar:
-        found = self._find(node.query, None, node.at)
+        found = self._find(node.query, (), node.at)
         return self._is_found(found, found.pairs)
 
     def _membership(self, node: InSubquery, *, only_truth: bool) -> Scalar:
-        found = self._find(node.query, node.operand, node.at)
+        if node.others and not only_truth:
+            what = "a list of values IN a subquery, under NOT or where NULL is not false,"
+            raise refuse(what, "compare the columns in a subquery that asks whether there is such a row", node.at)
+        found = self._find(node.query, (node.operand, *node.others), node.at)
         assert found.compared is not None
         matched = self._is_found(found, [found.compared, *found.pairs])
         if only_truth or found.compared.is_of_units:
@@ -217,9 +257,9 @@ class _Predicates:
         assert found.compared is not None
         if found.order is not None:
             what = "IN with a subquery that compares with the row outside other than by equality, under NOT,"
-            raise _refuse(what, "compare with the row outside by equality alone, or with constants", node.at)
+            raise refuse(what, "compare with the row outside by equality alone, or with constants", node.at)
         rows, values = ExactStatistic("count", None), ExactStatistic("count", found.compared.right.scalar)
-        held, there = self._match(found, found.pairs, (rows, _INTEGER), (values, _INTEGER))
+        held, there = self._match(found, found.pairs, (rows, INTEGER), (values, INTEGER))
         some = Call(Function.NOT, (Call(Function.IS_NULL, (held,)),))
         missing = Call(Function.GREATER, (held, there), node.at)
         either = Call(Function.OR, (self._is_null(found.compared), missing), node.at)
@@ -230,14 +270,14 @@ class _Predicates:
         name = next(self.scope.names)
         columns = [(column, ColumnReference(column)) for column in columns_of(self.relation.rows)]
         rows = Projection(self.relation.rows, (*columns, (name, compared.left.scalar)))
-        field = Field(f"{INTERNAL}{name}", "", replace(_INTEGER, scalar=ColumnReference(name)))
+        field = Field(f"{INTERNAL}{name}", "", replace(INTEGER, scalar=ColumnReference(name)))
         self.relation = replace(self.relation, rows=rows, fields=(*self.relation.fields, field))
         return Call(Function.IS_NULL, (ColumnReference(field.name),))
 
     def _is_found(self, found: _Found, pairs: list[JoinPair]) -> Scalar:
         there: Scalar
         if found.order is None:
-            (rows,) = self._match(found, pairs, (ExactStatistic("count", None), _INTEGER))
+            (rows,) = self._match(found, pairs, (ExactStatistic("count", None), INTEGER))
             there = Call(Function.NOT, (Call(Function.IS_NULL, (rows,), found.at),), found.at)
         else:
             inside, function, outside = found.order
@@ -250,22 +290,21 @@ class _Predicates:
         parts = (*found.demands, there)
         return Case(((Call(Function.AND, parts, found.at) if len(parts) > 1 else there, _TRUE),), _FALSE, found.at)
 
-    def _find(self, query: Query | UnionAll, operand: Scalar | None, at: SourceLocation | None) -> _Found:
+    def _find(self, query: Query | UnionAll, operands: tuple[Scalar, ...], at: SourceLocation | None) -> _Found:
         """What a predicate looks for: its subquery without the conditions that name the row outside."""
         if isinstance(query, UnionAll) or not _computes_rows(query):
             inner = self.scope.rows_of(query)
-            compared = None if operand is None else self._compare(operand, inner, at)
-            return _Found(inner, [], compared, [], at)
-        if query.offset or (query.limit is not None and (operand is not None or not query.limit)):
+            pairs = self._compare(operands, inner, at)
+            return _Found(inner, pairs[1:], pairs[0] if pairs else None, [], at)
+        if query.offset or (query.limit is not None and (operands or not query.limit)):
             fix = "leave it out: which rows come first depends on other people's rows"
             raise Refused(ErrorCode.UNSUPPORTED, "LIMIT in a subquery is not answered", at=at, fix=fix)
-        if operand is not None and len(query.outputs) != 1:
-            what = "IN compares with one column"
-            raise Refused(ErrorCode.SYNTAX, what, at=at, fix="select one column in the subquery")
-        inside, sides, demands, orders = self._split(query)
+        if operands and len(query.outputs) != len(operands):
+            raise _refuse_columns(operands, at)
+        inside, sides, demands, orders = self.split(query)
         inner_sides = [*(side for _, side in sides), *(side for _, _, side in orders)]
         outputs = [SelectItem(f"column_{number}", side) for number, side in enumerate(inner_sides)]
-        asked = (*query.outputs, *outputs) if operand is not None else tuple(outputs)
+        asked = (*query.outputs, *outputs) if operands else tuple(outputs)
         plain = replace(query, where=all_of(inside, query.where), outputs=asked, order=(), limit=None)
         plain, inner = self.scope.open(plain, is_inner=True)
         if plain.where is not None:
@@ -273,29 +312,27 @@ class _Predicates:
             columns = tuple((name, ColumnReference(name)) for name in columns_of(inner.rows))
             inner = replace(inner, rows=Projection(inner.rows, columns, where))
         matched = [output.scalar for output in plain.outputs]
-        compared = None
-        if operand is not None:
-            compared = make_pair(self.relation, inner, operand, matched.pop(0))
-        pairs = [
-            make_pair(self.relation, inner, ours, theirs) for (ours, _), theirs in zip(sides, matched, strict=False)
-        ]
+        ours = [*operands, *(side for side, _ in sides)]
+        pairs = [make_pair(self.relation, inner, one, theirs) for one, theirs in zip(ours, matched, strict=False)]
+        compared = pairs.pop(0) if operands else None
         order = None
         if orders:
             outside, function, _ = orders[0]
             bound = inner.bind(matched[-1])
             if bound.type not in ORDERED_TYPES:
                 what = f"a subquery that compares a {bound.type} with the row outside other than by equality"
-                raise _refuse(what, "compare with =, or compare numbers or dates", find_location(outside))
+                raise refuse(what, "compare with =, or compare numbers or dates", find_location(outside))
             order = (replace(bound, nullable=True), function, outside)
         return _Found(inner, pairs, compared, demands, at, order)
 
-    def _compare(self, operand: Scalar, inner: Relation, at: SourceLocation | None) -> JoinPair:
-        if len(inner.fields) != 1:
-            what = "IN compares with one column"
-            raise Refused(ErrorCode.SYNTAX, what, at=at, fix="select one column in the subquery")
-        return make_pair(self.relation, replace(inner, sources=("",)), operand, ColumnReference(inner.fields[0].name))
+    def _compare(self, operands: tuple[Scalar, ...], inner: Relation, at: SourceLocation | None) -> list[JoinPair]:
+        if operands and len(inner.fields) != len(operands):
+            raise _refuse_columns(operands, at)
+        here = replace(inner, sources=("",))
+        fields = (ColumnReference(field.name) for field in inner.fields)
+        return [make_pair(self.relation, here, one, theirs) for one, theirs in zip(operands, fields, strict=False)]
 
-    def _split(
+    def split(
         self, query: Query
     ) -> tuple[list[Scalar], list[tuple[Scalar, Scalar]], list[Scalar], list[tuple[Scalar, Function, Scalar]]]:
         """The conditions inside, the equalities with the row outside, conditions on that alone, and comparisons."""
@@ -319,7 +356,7 @@ class _Predicates:
         if len(orders) > 1:
             what = "a subquery with several comparisons with the row outside other than equalities"
             fix = "keep one of them, and compare with constants otherwise"
-            raise _refuse(what, fix, find_location(orders[1][2]))
+            raise refuse(what, fix, find_location(orders[1][2]))
         return inside, sides, demands, orders
 
     def _match(
@@ -327,16 +364,30 @@ class _Predicates:
     ) -> list[ColumnReference]:
         """Join each row with what it finds: the measures of that, NULL where it finds nothing."""
         if found.inner.people is not None:
-            _check_private(self.relation, found.inner, pairs, found.at)
+            check_private(self.relation, found.inner, pairs, found.at)
         counted = [(next(self.scope.names), measure, bound) for measure, bound in measures]
-        self.relation = _look_up(self.relation, found.inner, pairs, counted, self.scope.names)
+        self.relation = look_up(self.relation, found.inner, pairs, counted, self.scope.names)
         return [ColumnReference(f"{INTERNAL}{name}") for name, _, _ in counted]
 
 
-def _look_up(
-    outer: Relation, inner: Relation, pairs: list[JoinPair], counted: list[_Counted], names: Iterator[str]
+def _refuse_columns(operands: tuple[Scalar, ...], at: SourceLocation | None) -> Refused:
+    many = "one column" if len(operands) == 1 else f"{len(operands)} columns"
+    what = f"IN compares with {many}"
+    return Refused(ErrorCode.SYNTAX, what, at=at, fix=f"select {many} in the subquery")
+
+
+def look_up(
+    outer: Relation,
+    inner: Relation,
+    pairs: list[JoinPair],
+    counted: list[_Counted],
+    names: Iterator[str],
+    demand: Scalar | None = None,
 ) -> Relation:
-    """Rows, each with what is counted of those that it finds: NULL where there are none."""
+    """Rows, each with what is counted of those that it finds: NULL where there are none.
+
+    A row for which a `demand` is not true finds none.
+    """
     if any(pair.links is not None for pair in pairs) and not any(pair.is_of_units for pair in pairs):
         pairs = [pair.as_stored() for pair in pairs]
     keys = [(next(names), pair.right.scalar) for pair in pairs]
@@ -346,25 +397,35 @@ def _look_up(
     if inner.unit is not None and not any(scalar == ColumnReference(inner.unit) for _, scalar in keys):
         keys.append((next(names), ColumnReference(inner.unit)))
     rows = PerUnitAggregation(inner.rows, tuple(keys), tuple((name, measure) for name, measure, _ in counted))
-    one = (Literal(1), Literal(1))  # where nothing is matched, there is one row at most
-    joined = EquiJoin(outer.rows, rows, tuple(on) or (one,), outer=True)
+    on = on or [(Literal(1), Literal(1))]  # where nothing is matched, there is one row at most
+    joined = EquiJoin(outer.rows, rows, demand_first(on, demand), outer=True)
     fields = [Field(f"{INTERNAL}{c}", "", replace(bound, scalar=ColumnReference(c))) for c, _, bound in counted]
     return replace(outer, rows=joined, fields=(*outer.fields, *fields))
+
+
+def demand_first(on: list[tuple[Scalar, Scalar]], demand: Scalar | None) -> tuple[tuple[Scalar, Scalar], ...]:
+    """The equalities of a join, of which the first does not hold where a demand on the left side is not true."""
+    if demand is None:
+        return tuple(on)
+    (ours, theirs), *others = on
+    return ((Case(((demand, ours),), _NULL), theirs), *others)
 
 
 def keep_unmatched(
     outer: Relation, inner: Relation, pairs: list[JoinPair], at: SourceLocation | None, names: Iterator[str]
 ) -> Relation:
     """The rows of a private relation that find none of another."""
-    _check_private(outer, inner, pairs, at)
+    check_private(outer, inner, pairs, at)
     counted = next(names)
-    found = _look_up(outer, inner, pairs, [(counted, ExactStatistic("count", None), _INTEGER)], names)
+    found = look_up(outer, inner, pairs, [(counted, ExactStatistic("count", None), INTEGER)], names)
     columns = tuple((name, ColumnReference(name)) for name in columns_of(found.rows))
     return replace(found, rows=Projection(found.rows, columns, Call(Function.IS_NULL, (ColumnReference(counted),))))
 
 
-def _check_private(outer: Relation, inner: Relation, pairs: list[JoinPair], at: SourceLocation | None) -> None:
-    """That what a row finds is its own unit's."""
+def check_private(
+    outer: Relation, inner: Relation, pairs: list[JoinPair], at: SourceLocation | None, form: str = _EXISTS
+) -> None:
+    """That what a row finds is its own unit's. `form` is how a subquery begins that a fix shows."""
     if outer.people is None:
         what = "a row of a public table that depends on private ones, and so is nobody's,"
         fix = "ask about the private table, and join the public one to it"
@@ -375,10 +436,10 @@ def _check_private(outer: Relation, inner: Relation, pairs: list[JoinPair], at: 
         fix = "ask about each by itself; the owner may declare that the people are the same"
     elif not _is_one_units(pairs):
         what = "a subquery that looks at other people's rows"
-        fix = _match_fix(outer, inner)
+        fix = _match_fix(outer, inner, form)
     else:
         return
-    raise _refuse(what, fix, at)
+    raise refuse(what, fix, at)
 
 
 def _is_one_units(pairs: list[JoinPair]) -> bool:
@@ -386,7 +447,7 @@ def _is_one_units(pairs: list[JoinPair]) -> bool:
     return any(pair.is_of_units or pair.links is not None for pair in pairs)
 
 
-def _match_fix(outer: Relation, inner: Relation) -> str:
+def _match_fix(outer: Relation, inner: Relation, form: str) -> str:
     """What to add to the subquery so that it looks at the unit's own rows."""
     sides = ((*inner.fields, *inner.implied), (*outer.fields, *outer.implied))
     units = [next((f for f in side if f.is_unit), None) for side in sides]
@@ -399,7 +460,12 @@ def _match_fix(outer: Relation, inner: Relation) -> str:
 def _places(scalar: Scalar, here: list[Relation]) -> set[bool]:
     """Whether the columns of a scalar are inside, outside, or both. A name means a column inside, if there is one."""
     columns = (node for node in walk(scalar) if isinstance(node, ColumnReference))
-    return {any(has_column(relation, node) for relation in here) for node in columns}
+    return {is_inside(node, here) for node in columns}
+
+
+def is_inside(node: ColumnReference, here: list[Relation]) -> bool:
+    """Whether a name means a column of one of the relations that a subquery is over."""
+    return any(has_column(relation, node) for relation in here)
 
 
 def _correlation(part: Scalar, here: list[Relation]) -> tuple[Scalar, Function, Scalar]:
@@ -411,8 +477,9 @@ def _correlation(part: Scalar, here: list[Relation]) -> tuple[Scalar, Function, 
         if places == [{False}, {True}]:
             return part.arguments[0], _TURNED.get(function, function), part.arguments[1]
     what = "a subquery that compares with the row outside other than column by column"
-    raise _refuse(what, "compare a column of each, in conditions that all have to hold", find_location(part))
+    raise refuse(what, "compare a column of each, in conditions that all have to hold", find_location(part))
 
 
-def _refuse(what: str, fix: str, at: SourceLocation | None) -> Refused:
+def refuse(what: str, fix: str, at: SourceLocation | None) -> Refused:
+    """A refusal of what is not answered."""
     return Refused(ErrorCode.UNSUPPORTED, f"{what} is not answered", at=at, fix=fix)

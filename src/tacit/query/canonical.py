@@ -22,6 +22,7 @@ NODES: Table = {
     nodes.Literal: tag("Literal", "value"),
     nodes.EquiJoin: tag("Match", "left right on outer"),
     nodes.ExactStatistic: tag("Measure", "function argument"),
+    nodes.Placeholder: tag("Placeholder", "name"),
     nodes.Quantize: tag("Quantize", "operand step lower upper"),
     nodes.Scan: tag("Scan", "table columns"),
     nodes.Projection: tag("Select", "source columns where"),

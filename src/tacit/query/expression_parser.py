@@ -505,9 +505,14 @@ class ExpressionParser(TokenCursor, ABC):
         return found
 
     def _row_comparison(self, first: Scalar, start: int, closing: int) -> Scalar:
-        """(a, b) = (1, 2), (a, b) <> (1, 2) and (a, b) IN ((1, 2), (3, 4)): value by value."""
+        """(a, b) = (1, 2), (a, b) <> (1, 2), (a, b) IN ((1, 2), (3, 4)) and (a, b) IN (SELECT ...): value by value."""
         left = [first, *self._rest_of_row()]
         negated = self.accept("NOT") if self.after() == "IN" else False
+        if self.sees("IN") and self.after() == "(" and self.after(2) in _SUBQUERIES - {"VALUES"}:
+            self.index += 1
+            query = self.subquery()
+            among = InSubquery(left[0], query, self.since(start), tuple(left[1:]))
+            return Call(Function.NOT, (among,), self.since(start)) if negated else among
         if self.sees("IN") and self.after() == "(" and self.after(2) not in _SUBQUERIES:
             self.index += 2
             rows = [self._row()]

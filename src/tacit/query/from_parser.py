@@ -16,6 +16,7 @@ from tacit.query.nodes import (
     Query,
     Scalar,
     SelectItem,
+    SemiJoin,
     TableReference,
     UnionAll,
     is_star,
@@ -35,9 +36,12 @@ from tacit.query.refusals import (
     to_printable,
 )
 
-_JOINS = UNSUPPORTED_JOINS.keys() | {"JOIN", "INNER", "LEFT", "RIGHT", "FULL", "OUTER", "CROSS", "NATURAL"}
+_FILTERS = frozenset({"SEMI", "ANTI"})
+_JOINS = UNSUPPORTED_JOINS.keys() | _FILTERS | {"JOIN", "INNER", "LEFT", "RIGHT", "FULL", "OUTER", "CROSS", "NATURAL"}
 _SIDES = frozenset({"LEFT", "RIGHT", "FULL"})
-_KINDS = frozenset({"", "INNER", "CROSS", *_SIDES, *(f"{side} OUTER" for side in _SIDES)})
+_KINDS = frozenset({"", "INNER", "CROSS", *_SIDES, *(f"{side} OUTER" for side in _SIDES)}) | {
+    f"{side}{kind}" for kind in _FILTERS for side in ("", "LEFT ")
+}
 _QUERIES = frozenset({"SELECT", "WITH", "FROM"})
 _SYSTEM_SCHEMAS = frozenset({"information_schema", "pg_catalog"})
 
@@ -144,7 +148,7 @@ class FromParser(ExpressionParser):
             found = self._join(found)
         return found
 
-    def _join(self, left: FromItem) -> Join:
+    def _join(self, left: FromItem) -> Join | SemiJoin:
         start = self.index
         words = []
         while self.token.key in _JOINS - {"JOIN"}:
@@ -161,6 +165,9 @@ class FromParser(ExpressionParser):
             raise Refused(ErrorCode.SYNTAX, f"{' '.join(words):.40} JOIN is not a kind of join", at=at, fix=fix)
         right = self._item()
         on, using = self._condition(start) if not natural and kind != "CROSS" else (None, ())
+        filtering = next((word for word in words if word in _FILTERS), "")
+        if filtering:
+            return SemiJoin(left, right, on, using, natural, filtering == "ANTI", self.since(start))
         side = next((word for word in words if word in _SIDES), "")
         swapped = side == "RIGHT"
         first, second = (right, left) if swapped else (left, right)
@@ -318,7 +325,7 @@ def _groups_by_output_names(query: Query) -> bool:
 def has_table(source: FromItem) -> bool:
     """Whether a source names a table itself, and not only inside a subquery."""
     match source:
-        case Join(left, right):
+        case Join(left, right) | SemiJoin(left, right):
             return has_table(left) or has_table(right)
         case TableReference():
             return True

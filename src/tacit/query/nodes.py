@@ -14,7 +14,7 @@ from typing import Any
 
 from tacit.errors import SourceLocation
 from tacit.privacy.sensitivity import ContributionBounds
-from tacit.query.types import Key
+from tacit.query.types import Key, Type
 
 STAR = "*"  # the name of a column that stands for all of them
 LiteralValue = int | Fraction | str | bool | datetime.date | None  # a date may have a time
@@ -103,11 +103,15 @@ class Window:
 
 @dataclass(frozen=True)
 class InSubquery:
-    """Whether the operand is among the values of a subquery's one column. `plan/semi_join.py` says what it means."""
+    """Whether the operand is among the values of a subquery's one column. `plan/semi_join.py` says what it means.
+
+    Of (a, b) IN (SELECT c, d ...) the operand is a, and `others` are those after it.
+    """
 
     operand: Scalar
     query: Query | UnionAll
     at: SourceLocation | None = _place()
+    others: tuple[Scalar, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,18 @@ class Exists:
     """Whether a subquery has rows, which may depend on the row outside. `plan/semi_join.py` says what it means."""
 
     query: Query | UnionAll
+    at: SourceLocation | None = _place()
+
+
+@dataclass(frozen=True)
+class Placeholder:
+    """A value that an earlier release of the same question gives; `name` says which. An engine never sees it.
+
+    `answers/choosing_values.py` says what it means.
+    """
+
+    name: str
+    type: Type
     at: SourceLocation | None = _place()
 
 
@@ -181,6 +197,7 @@ Scalar = (
     | ScalarSubquery
     | InSubquery
     | Exists
+    | Placeholder
     | Clamp
     | ToFloat
     | Quantize
@@ -249,7 +266,25 @@ class Join:
         return self.on is None and not self.using and not self.natural
 
 
-FromItem = TableReference | DerivedTable | Join
+@dataclass(frozen=True)
+class SemiJoin:
+    """The rows of the left source that find a match in the right one, or with `anti` those that find none."""
+
+    left: FromItem
+    right: FromItem
+    on: Scalar | None
+    using: tuple[str, ...]
+    natural: bool
+    anti: bool
+    at: SourceLocation | None = _place()
+
+    @property
+    def is_cross(self) -> bool:
+        """Whether nothing says which rows match."""
+        return False
+
+
+FromItem = TableReference | DerivedTable | Join | SemiJoin
 
 
 @dataclass(frozen=True)
@@ -462,8 +497,10 @@ def children(scalar: Scalar) -> tuple[Scalar, ...]:
         case Window(_, arguments, aggregate, partition, order):
             measured = () if aggregate is None else children(aggregate)
             return (*arguments, *measured, *partition, *(item.scalar for item in order))
-        case Clamp(operand) | ToFloat(operand) | Quantize(operand) | InSubquery(operand):
+        case Clamp(operand) | ToFloat(operand) | Quantize(operand):
             return (operand,)
+        case InSubquery(operand, others=others):
+            return (operand, *others)
         case _:
             return ()
 

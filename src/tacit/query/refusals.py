@@ -15,6 +15,7 @@ from tacit.query.nodes import (
     Join,
     Query,
     Scalar,
+    SemiJoin,
     TableReference,
     UnionAll,
     children,
@@ -58,17 +59,16 @@ UNSUPPORTED_CLAUSES = {
 }
 
 UNSUPPORTED_JOINS = {
-    "SEMI": "choose rows in where, by exists and a subquery that matches the unit",
-    "ANTI": "choose rows in where, by not exists and a subquery that matches the unit",
     "ASOF": "say which rows match by an equality of columns",
     "POSITIONAL": "say which rows match by an equality of columns",
 }
 
 # Words that name no column and no table unless they stand in double quotes.
 _RESERVED = (
-    "ALL AND ANY AS ASC BETWEEN BY CASE CROSS DESC DISTINCT ELSE END EXCEPT EXISTS FALSE FILTER FROM FULL GROUP HAVING "
-    "ILIKE IN INNER INTERSECT IS ISNULL JOIN LEFT LIKE LIMIT NATURAL NOT NOTNULL NULL NULLS OFFSET ON OR ORDER OUTER "
-    "RIGHT SELECT SIMILAR SOME THEN TRUE UNION USING VALUES WHEN WHERE WITH WITHIN WINDOW OVER QUALIFY FETCH"
+    "ALL AND ANTI ANY AS ASC BETWEEN BY CASE CROSS DESC DISTINCT ELSE END EXCEPT EXISTS FALSE FETCH FILTER FROM FULL "
+    "GROUP HAVING ILIKE IN INNER INTERSECT IS ISNULL JOIN LEFT LIKE LIMIT NATURAL NOT NOTNULL NULL NULLS OFFSET ON OR "
+    "ORDER OUTER OVER QUALIFY RIGHT SELECT SEMI SIMILAR SOME THEN TRUE UNION USING VALUES WHEN WHERE WINDOW WITH "
+    "WITHIN"
 )
 _NAMES_TOO = {"SAMPLE", "IGNORE", "RESPECT"}  # where no such clause can start
 RESERVED = frozenset(_RESERVED.split()) | (UNSUPPORTED_CLAUSES.keys() - _NAMES_TOO) | UNSUPPORTED_JOINS.keys()
@@ -249,7 +249,7 @@ def nesting(query: Query | UnionAll) -> int:
 
 def _nesting(source: FromItem) -> int:
     match source:
-        case Join(left, right):
+        case Join(left, right) | SemiJoin(left, right):
             return max(_nesting(left), _nesting(right))
         case DerivedTable(query):
             return 1 + nesting(query)

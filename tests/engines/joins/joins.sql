@@ -102,3 +102,30 @@ SELECT COUNT(*), SUM(l.quantity), SUM(p.paid) FROM lines l FULL JOIN payments p 
 
 -- FULL JOIN on more than the unit
 SELECT COUNT(*), SUM(o.amount), SUM(v.score) FROM orders o FULL JOIN visits v ON o.customer_id = v.customer_id AND o.amount = v.score
+
+-- LEFT JOIN with a condition on both sides, where a row may find several
+SELECT COUNT(*), SUM(amount), COUNT(score), SUM(score) FROM orders o LEFT JOIN visits v ON v.customer_id = o.customer_id AND v.score > o.amount
+
+-- LEFT JOIN with conditions of all kinds
+SELECT status, COUNT(*), SUM(score), COUNT(DISTINCT o.customer_id), COUNT(DISTINCT v.customer_id) FROM orders o LEFT JOIN visits v ON v.customer_id = o.customer_id AND o.amount <= v.score AND v.score < 4 AND o.status <> 'open' WHERE status <> 'x' GROUP BY status
+
+-- LEFT JOIN with a condition on both sides, along a key
+SELECT COUNT(*), SUM(amount), SUM(quantity), COUNT(DISTINCT o.customer_id) FROM orders o LEFT JOIN lines l ON l.order_id = o.id AND l.quantity <> o.amount
+
+-- RIGHT JOIN with a condition on both sides
+SELECT COUNT(*), SUM(amount), SUM(score) FROM visits v RIGHT JOIN orders o ON v.customer_id = o.customer_id AND v.score > o.amount
+
+-- the star of a RIGHT JOIN with a condition on both sides
+SELECT COUNT(*), SUM(x), SUM(y) FROM (SELECT * FROM (SELECT customer_id AS c, score AS x FROM visits) AS v RIGHT JOIN (SELECT customer_id AS d, amount AS y FROM orders) AS o ON c = d AND x > y) AS t
+
+-- LEFT JOIN with a condition on both sides, of rows without a match
+SELECT COUNT(*), SUM(amount) FROM orders o LEFT JOIN visits v ON v.customer_id = o.customer_id AND v.score > o.amount WHERE v.customer_id IS NULL
+
+-- LEFT JOIN with a condition on both sides, with a value that is never NULL
+SELECT COUNT(*), COUNT(n), SUM(n) FROM visits v LEFT JOIN (SELECT customer_id, COUNT(*) AS n, amount FROM orders GROUP BY customer_id, amount) AS o ON o.customer_id = v.customer_id AND o.amount >= v.score
+
+-- LEFT JOIN with a condition on both sides, and another join
+SELECT COUNT(*), SUM(age), SUM(score) FROM customers c LEFT JOIN visits v ON v.customer_id = c.id AND v.score > c.age LEFT JOIN sales s ON s.customer_id = c.id AND s.year > 0
+
+-- LEFT JOIN of public tables with a condition on both sides
+SELECT COUNT(*) FROM lines l WHERE product IN (SELECT p.product FROM products p LEFT JOIN prices q ON q.product = p.product AND q.cost > p.weight WHERE q.cost IS NULL)

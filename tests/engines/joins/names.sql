@@ -30,3 +30,12 @@ SELECT COUNT(*), SUM(j.amount), SUM(j.size) FROM (orders JOIN stores USING (stor
 
 -- a join in brackets
 SELECT COUNT(*), SUM(price) FROM (lines JOIN products USING (product))
+
+-- a name of the select list in WHERE
+SELECT status AS w, COUNT(*), SUM(amount) AS s FROM orders WHERE w <> 'open' AND amount > 0 GROUP BY w
+
+-- a name of the select list inside a key and in IN
+SELECT amount + 1 AS a, COUNT(*) AS n FROM orders WHERE a IN (SELECT weight FROM products) GROUP BY a HAVING n > 1000
+
+-- a column comes before a name of the select list
+SELECT status, COUNT(*), SUM(amount) FROM (SELECT -amount AS amount, status FROM orders WHERE amount > 0) AS t WHERE status <> 'x' GROUP BY status

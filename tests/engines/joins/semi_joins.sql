@@ -132,3 +132,15 @@ SELECT COUNT(*) FROM lines WHERE order_id NOT IN (SELECT id FROM orders WHERE st
 
 -- in the condition of a join
 SELECT COUNT(*), SUM(size) FROM orders o JOIN stores s ON s.store = o.store AND o.customer_id IN (SELECT customer_id FROM visits) AND EXISTS (SELECT 1 FROM products p WHERE p.origin = s.store)
+
+-- a list of values IN a public table
+SELECT COUNT(*), SUM(year) FROM sales WHERE (product, year) IN (SELECT product, year FROM prices WHERE cost > 0)
+
+-- a list of values with the unit
+SELECT COUNT(*), SUM(amount) FROM orders WHERE (customer_id, amount) IN (SELECT customer_id, score FROM visits) OR amount > 3
+
+-- a list of values IN a grouped subquery
+SELECT COUNT(*), SUM(amount) FROM orders WHERE (customer_id, amount) IN (SELECT customer_id, MAX(amount) FROM orders GROUP BY customer_id)
+
+-- equal lists of values
+SELECT COUNT(*) FROM orders o JOIN visits v ON (v.customer_id, v.score) = (o.customer_id, o.amount)

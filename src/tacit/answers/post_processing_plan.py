@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from tacit.aggregates.base import Estimator, Releases
 from tacit.answers.program import Node
@@ -57,6 +58,14 @@ class PostProcessingPlan:
 
 
 @dataclass(frozen=True)
+class PublicTable:
+    """Rows of public tables that a program reads: the types of their columns, and the rows once they are read."""
+
+    types: tuple[Type, ...]
+    rows: tuple[tuple[Any, ...], ...] = ()
+
+
+@dataclass(frozen=True)
 class ProgramResult:
     """A column of the answer that a program computes: its name, the program's name for it, and its type."""
 
@@ -69,17 +78,20 @@ class ProgramResult:
 class CompoundPostProcessingPlan:
     """How several releases make an answer: the plan of each, and the program over their tables.
 
-    `places` says which release each table of the program is.
+    `places` says which release each table of the program is. `public` are the public tables that it reads too.
     """
 
     members: tuple[PostProcessingPlan, ...]
     places: tuple[int, ...]
     program: Node
     results: tuple[ProgramResult, ...]
+    public: tuple[PublicTable, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What is said of the members, once."""
+        if not self.members and self.public:
+            return ("Only public tables were read: the answer is exact, and costs nothing.",)
         if not self.members:
             return ("The question has no rows, whatever the data holds: it was not read.",)
         return tuple(dict.fromkeys(note for member in self.members for note in member.notes))

@@ -12,10 +12,12 @@ bounds what it tells.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tacit.answers.answer import Answer
 from tacit.answers.post_process import post_process
+from tacit.answers.post_processing_plan import AnyPostProcessingPlan, CompoundPostProcessingPlan
 from tacit.answers.stored import pack_all
 from tacit.engines.deadline import time_limit
 from tacit.errors import Failed
@@ -50,9 +52,22 @@ def answer(
     """
     level = question.level  # an error of the question, before anything is charged
     run = run or (lambda: release(plan, curator.engine, curator.bits))
+    recipe = read_public(plan, curator.engine)  # what everyone knows; too much of it is refused before it is charged
     claim = settle(plan, run, analyst, curator, question.request)
     assert claim.stored is not None
-    return show(claim.stored, plan.recipe, claim.receipt, level)  # what is stored is what is shown
+    return show(claim.stored, recipe, claim.receipt, level)  # what is stored is what is shown
+
+
+def read_public(plan: AnyPlan, engine: Engine) -> AnyPostProcessingPlan:
+    """Return how to finish a plan, with the rows of the public tables that it reads; or raise Refused, at no cost.
+
+    Public rows are a function of the question, the policy and public tables (`plan/public_tables.py`).
+    """
+    recipe = plan.recipe
+    if isinstance(recipe, CompoundPostProcessingPlan) and recipe.public:
+        tables = zip(recipe.public, plan.public, strict=True)
+        recipe = replace(recipe, public=tuple(replace(table, rows=read.read(engine)) for table, read in tables))
+    return recipe
 
 
 def release(plan: AnyPlan, engine: Engine, bits: Bits, seconds: float | None = None) -> bytes:

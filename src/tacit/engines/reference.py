@@ -45,6 +45,11 @@ class ReferenceEngine:
         measures, unit = aggregation.measures, aggregation.unit
         return {group: tuple(_cell(m, some, unit) for m in measures) for group, some in groups.items()}
 
+    def read(self, rows: RelationalNode, most: int) -> list[tuple[Any, ...]]:
+        """The rows of a node over public tables, at most so many of them, in no order."""
+        names = column_names(rows)
+        return [tuple(row[name] for name in names) for row in evaluate_rows(rows, self._tables)[:most]]
+
     def is_unique(self, table: str, *columns: str) -> bool:
         """Whether no two rows have the same values in all these columns; NULL is no value."""
         rows = [tuple(row[column] for column in columns) for row in self._tables[table]]

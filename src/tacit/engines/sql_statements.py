@@ -70,6 +70,11 @@ def write_rows(node: RelationalNode, sources: TableExpressions, dialect: Dialect
     return _Writer(sources, dialect).rows_of(node)
 
 
+def write_some_rows(node: RelationalNode, most: int, sources: TableExpressions, dialect: Dialect = DUCKDB) -> str:
+    """The same, at most so many of them."""
+    return f"SELECT * FROM {dialect.derived.format(write_rows(node, sources, dialect))} LIMIT {most}"
+
+
 @dataclass(frozen=True)
 class _Writer:
     """Writes statements over sources in a dialect."""

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.accounting.filters import GRAINS_PER_EPSILON, compute_charge
-from tacit.answers.post_processing_plan import CompoundPostProcessingPlan, ProgramResult
+from tacit.answers.post_processing_plan import CompoundPostProcessingPlan, ProgramResult, PublicTable
 from tacit.answers.program import Nothing, ProgramColumn
 from tacit.canonical import canonical_text
 from tacit.errors import ErrorCode, Refused
@@ -17,9 +17,10 @@ from tacit.plan.compound import compound, is_compound
 from tacit.plan.flatten import flatten_query
 from tacit.plan.plan import Plan, plan_for, read_epsilon
 from tacit.plan.probe import ProbedColumn, probed_columns
+from tacit.plan.public_tables import PublicRead
 from tacit.policy.model import ROW_UNIT, Policy
 from tacit.privacy.loss import Compose, Loss
-from tacit.query.nodes import Literal, Query
+from tacit.query.nodes import Literal, Query, scanned_tables
 from tacit.query.types import Type
 
 
@@ -28,12 +29,14 @@ class CompoundPlan:
     """What is released for a question made of several, or of none, what all of it costs, and how to read it.
 
     Members are in the order of their keys. A question of one member is, for the ledger, that member: what is computed
-    from a release that was paid for is free.
+    from a release that was paid for is free. `public` are the rows of public tables that are read besides, each time
+    that it is asked.
     """
 
     members: tuple[Plan, ...]
     recipe: CompoundPostProcessingPlan
     unit: str
+    public: tuple[PublicRead, ...] = ()
 
     @property
     def key(self) -> str:
@@ -41,7 +44,8 @@ class CompoundPlan:
         if len(self.members) == 1:
             return self.members[0].key
         named = tuple((result.name, str(result.type)) for result in self.recipe.results) if not self.members else ()
-        text = canonical_text(("compound", tuple(member.key for member in self.members), named), PLANS)
+        read = ("public", tuple(read.rows for read in self.public)) if self.public and not self.members else ()
+        text = canonical_text(("compound", tuple(member.key for member in self.members), named, *read), PLANS)
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
@@ -63,11 +67,12 @@ class CompoundPlan:
     @property
     def tables(self) -> frozenset[str]:
         """The tables that the engine reads."""
-        return frozenset[str]().union(*(member.tables for member in self.members))
+        read = (scanned_tables(read.rows) for read in self.public)
+        return frozenset[str]().union(*(member.tables for member in self.members), *read)
 
     @property
     def cells(self) -> int:
-        """The most values that are released, from public numbers."""
+        """The most values that are released, from public numbers; what is read of public tables has its own limit."""
         return sum(member.cells for member in self.members)
 
 
@@ -91,14 +96,15 @@ def plan_question(query: Query, policy: Policy, epsilon: Any, *, rounded: bool =
     if not is_compound(query, policy):
         return plan_for(query, policy, epsilon, rounded=rounded)
     found = compound(query, policy)
-    share = len(found.members)
+    share = len(found.members) or 1
     price, delta = read_epsilon(epsilon, share, rounded=rounded), policy.question_delta / share
     plans = [member.plan(price, delta) for member in found.members]
     ordered = sorted({plan.key: plan for plan in plans}.values(), key=lambda plan: plan.key)
     places = tuple(next(i for i, known in enumerate(ordered) if known.key == plan.key) for plan in plans)
     results = tuple(ProgramResult(column.name, column.column, column.type or Type.INT) for column in found.columns)
-    recipe = CompoundPostProcessingPlan(tuple(plan.recipe for plan in ordered), places, found.node, results)
-    return CompoundPlan(tuple(ordered), recipe, ordered[0].unit)
+    public = tuple(PublicTable(read.types) for read in found.public)
+    recipe = CompoundPostProcessingPlan(tuple(plan.recipe for plan in ordered), places, found.node, results, public)
+    return CompoundPlan(tuple(ordered), recipe, ordered[0].unit if ordered else ROW_UNIT, found.public)
 
 
 def _plan_nothing(columns: tuple[ProbedColumn, ...], policy: Policy) -> CompoundPlan:

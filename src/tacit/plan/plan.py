@@ -41,6 +41,7 @@ from tacit.plan.contribution import contribution_to_account
 from tacit.plan.flatten import flatten_query
 from tacit.plan.noise import Part, Pick, Setting, Shown, Spending, spend
 from tacit.plan.notes import about_constants, about_rows
+from tacit.plan.public_tables import PublicRead
 from tacit.plan.relation import Relation
 from tacit.plan.scope import Scope
 from tacit.plan.split import MAX_GROUPS, Halves, split
@@ -93,6 +94,11 @@ class Plan:
     def members(self) -> tuple[Plan, ...]:
         """The plans that are released for it: this one."""
         return (self,)
+
+    @property
+    def public(self) -> tuple[PublicRead, ...]:
+        """The rows of public tables that are read to finish it: none."""
+        return ()
 
     @property
     def tables(self) -> frozenset[str]:

@@ -14,10 +14,14 @@ from tacit.query.types import Key, Type
 
 @dataclass(frozen=True)
 class KeyColumn:
-    """A column of keys: its type, and its public values; None where those shown were selected."""
+    """A column of keys: its type, and its public values; None where those shown were selected.
+
+    They are None, too, where they are `listed`: read from public tables.
+    """
 
     type: Type
     values: tuple[Key, ...] | None
+    listed: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class PostProcessingPlan:
 
     @property
     def groups(self) -> int | None:
-        """How many groups there are: all combinations of public keys, one without keys; None where that is private."""
+        """How many groups there are: all combinations of public keys, one without keys; None where it is not known."""
         sizes = [None if key.values is None else len(key.values) for key in self.keys]
         return None if None in sizes else prod(size for size in sizes if size is not None)
 

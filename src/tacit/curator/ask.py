@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from tacit.sampling.bits import Bits
 
 
+_PUBLIC_SECONDS = 30.0  # that reading public tables may take
+
+
 def ask(question: Question, analyst: str, curator: OpenCurator) -> Answer:
     """Return the private answer to a question, with its error bars and its receipt; or raise Refused, at no cost."""
     plan = curator.planner.plan(question, analyst)  # bounds, sensitivity, noise, what it costs
@@ -64,9 +67,13 @@ def read_public(plan: AnyPlan, engine: Engine) -> AnyPostProcessingPlan:
     Public rows are a function of the question, the policy and public tables (`plan/public_tables.py`).
     """
     recipe = plan.recipe
-    if isinstance(recipe, CompoundPostProcessingPlan) and recipe.public:
-        tables = zip(recipe.public, plan.public, strict=True)
-        recipe = replace(recipe, public=tuple(replace(table, rows=read.read(engine)) for table, read in tables))
+    with time_limit(_PUBLIC_SECONDS):
+        for member in plan.members:
+            if member.listed is not None:
+                member.listed.read(engine)  # read again when it is released; here only for the limit
+        if isinstance(recipe, CompoundPostProcessingPlan) and recipe.public:
+            tables = zip(recipe.public, plan.public, strict=True)
+            recipe = replace(recipe, public=tuple(replace(table, rows=read.read(engine)) for table, read in tables))
     return recipe
 
 
@@ -79,8 +86,10 @@ def release(plan: AnyPlan, engine: Engine, bits: Bits, seconds: float | None = N
     with time_limit(seconds):
         # integers, which never leave this function; public keys alone need no data
         exact = [engine.run(member.exact) if member.reads_data else {} for member in plan.members]
+        listed = [None if member.listed is None else member.listed.read(engine) for member in plan.members]
     fresh = refresh_bits(bits)
-    return pack_all([member.release(found, fresh) for member, found in zip(plan.members, exact, strict=True)])
+    each = zip(plan.members, exact, listed, strict=True)
+    return pack_all([member.release(found, fresh, keys) for member, found, keys in each])
 
 
 def settle(

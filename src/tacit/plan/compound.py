@@ -40,6 +40,7 @@ from tacit.plan.bounds import TypedScalar, bind
 from tacit.plan.flatten import aggregates
 from tacit.plan.join import conjuncts
 from tacit.plan.plan import BoundQuestion, bind_question
+from tacit.plan.public_keys import mark_kept
 from tacit.plan.public_tables import (
     MAX_JOINED_ROWS,
     MAX_PUBLIC_ROWS,
@@ -164,6 +165,7 @@ def _is_released(source: FromItem, policy: Policy) -> bool:
 
 
 def _gives_released(query: Query, policy: Policy) -> bool:
+    query = mark_kept(query, policy)
     if _is_released(query.source, policy):
         return True
     if not aggregates(query):
@@ -227,6 +229,7 @@ class _Builder:
 
     def member(self, query: Query) -> ReleasedTable:
         """The table of a query over rows: members for its grouping sets, and all that is computed from them."""
+        query = mark_kept(query, self.policy)
         if query.where is not None:
             _refuse_subqueries(query.where, "WHERE")
         lifted = _Lifted(query, Scope(self.policy).open(query)[1])

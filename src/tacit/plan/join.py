@@ -233,7 +233,9 @@ def match_units(left: Relation, right: Relation, pairs: list[JoinPair], node: Jo
     left_once = is_unique(right, [pair.theirs for pair in pairs])
     right_once = is_unique(left, [pair.ours for pair in pairs])
     if left.people is None and right.people is None:
-        return _Match(left, _as_compound(left, right, pairs), left_once, right_once and not node.outer)
+        # Rows that find nothing have NULL there, which is no value; but of old questions the key stays what it is.
+        once = right_once and (node.kept or not node.outer)
+        return _Match(left, _as_compound(left, right, pairs), left_once, once)
     if right.people is None:
         if not left_once:
             raise _not_unique(right, [pair.theirs for pair in pairs], node)

@@ -106,6 +106,7 @@ class Scope:
     notes: list[str] = field(default_factory=list, repr=False)  # on the subqueries
     # What was looked up, by the identity of the source, which is kept: each is looked up once.
     looks: dict[int, tuple[FromItem, Relation]] = field(default_factory=dict, repr=False)
+    kept: list[Relation] = field(default_factory=list, repr=False)  # public ones whose rows are keys
 
     def open(self, query: Query, *, is_inner: bool = False) -> tuple[Query, Relation]:
         """What FROM means, and the query over it: IN and EXISTS with a subquery are columns, and WHERE is what is left.
@@ -138,6 +139,8 @@ class Scope:
                     check_size(sides, source)
                     again = self.relation(source.left, wanted), self.relation(source.right, wanted)
                     return join_fully(sides, again, source, self.names)
+                if source.kept and not source.outer and sides[1].people is not None:
+                    self.kept.append(sides[0])
                 return join_relations(*sides, source, self.names)
             case DerivedTable(query, alias):
                 inner = self.rows_of(query)

@@ -223,7 +223,7 @@ class Join:
 
     A RIGHT JOIN is the LEFT JOIN of the other side, and `swapped`: its columns come in the order of the text. A FULL
     JOIN is outer and `full`. `natural` matches the columns of the same name. Without any of these it is a comma or a
-    CROSS JOIN, whose condition stands in WHERE.
+    CROSS JOIN, whose condition stands in WHERE. `kept` is set by `plan/public_keys.py`.
     """
 
     left: FromItem
@@ -235,6 +235,7 @@ class Join:
     natural: bool = False
     swapped: bool = False
     full: bool = False
+    kept: bool = False
 
     @property
     def is_cross(self) -> bool:

@@ -12,8 +12,11 @@ from tacit.engines.evaluate import Row, evaluate
 from tacit.engines.reference_windows import add_windows
 from tacit.query.nodes import (
     Aggregation,
+    Constants,
     EquiJoin,
     ExactStatistic,
+    Literal,
+    LiteralValue,
     PerUnitAggregation,
     Projection,
     RelationalNode,
@@ -65,6 +68,9 @@ def evaluate_rows(node: RelationalNode, tables: RowsByTable) -> list[Row]:
     match node:
         case Scan(table, columns):
             return [{here: row[column] for column, here in columns} for row in tables[table]]
+        case Constants(columns, values):
+            names = [name for name, _ in columns]
+            return [dict(zip(names, map(_to_value, row), strict=True)) for row in values]
         case Projection(source, columns, where):
             rows = [row for row in evaluate_rows(source, tables) if where is None or evaluate(where, row) is True]
             return [{name: evaluate(scalar, row) for name, scalar in columns} for row in rows]
@@ -85,6 +91,10 @@ def evaluate_rows(node: RelationalNode, tables: RowsByTable) -> list[Row]:
         case RowUnion(parts):
             return [row for part in parts for row in evaluate_rows(part, tables)]
     raise AssertionError(f"no meaning for {node!r}")
+
+
+def _to_value(constant: LiteralValue) -> Any:
+    return evaluate(Literal(constant), {})
 
 
 def _join(node: EquiJoin, tables: RowsByTable) -> list[Row]:

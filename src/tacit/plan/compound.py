@@ -61,6 +61,7 @@ from tacit.query.nodes import (
     Call,
     Case,
     ColumnReference,
+    ConstantTable,
     DerivedTable,
     FromItem,
     Join,
@@ -374,12 +375,12 @@ class _Builder:
             case DerivedTable(query, alias):
                 inner = self.query(query)
                 return replace(inner, columns=tuple(replace(c, table=alias) for c in inner.columns))
-            case TableReference(at=at) if is_public(source, self.policy):
+            case TableReference(at=at) | ConstantTable(at=at) if is_public(source, self.policy):
                 scope = Scope(self.policy)
                 every = (SelectItem(STAR, ColumnReference(STAR, None, at)),)
                 query = Query(source, every, None, (), None, (), None, 0, at=at)
                 return self.public_rows(query, scope.relation(source), None, scope.names, MAX_JOINED_ROWS)
-            case TableReference():
+            case TableReference() | ConstantTable():
                 what = "a join of a released table with the rows of a table is not answered"
                 fix = "aggregate in both of them, and join what comes out"
                 raise Refused(ErrorCode.UNSUPPORTED, what, at=source.at, fix=fix)
@@ -656,6 +657,7 @@ class _Outer:
         self.windows: dict[Window, ProgramColumn] = {}
         self.subqueries: dict[ScalarSubquery, ReleasedTable] = {}
         self.named = {output.name.lower(): output.scalar for output in query.outputs}
+        self.fixed: frozenset[str] = frozenset()  # the columns of which WHERE leaves one value
 
     def table(self) -> ReleasedTable:
         """The table that the query gives."""
@@ -664,6 +666,7 @@ class _Outer:
         node = self._with_subqueries(node)
         if where is not None:
             node = Filter(node, where)
+            self.fixed = frozenset(name for part in conjuncts(where) if (name := _fixed_column(part)))
         if query.sets is not None:
             what, fix = "grouping sets over released tables are not answered", "write one query for each, and UNION ALL"
             raise Refused(ErrorCode.UNSUPPORTED, what, at=query.at, fix=fix)
@@ -712,6 +715,8 @@ class _Outer:
         if sorting or query.limit is not None or query.offset:
             node = Sort(node, tuple(sorting), query.limit, query.offset)
         rows = 1 if self.groups and not self.keys else self.source.rows
+        if any(key <= self.fixed for key in self.source.unique):
+            rows = min(rows, 1)
         rows = rows if query.limit is None else min(query.limit, rows)
         keys = (frozenset(column.name for _, column in self.keys),) if self.groups else self.source.unique
         passed = {each.scalar.name: each.name for each in computed if isinstance(each.scalar, ColumnReference)}
@@ -723,8 +728,10 @@ class _Outer:
             if not isinstance(output.scalar, ColumnReference) or not is_star(output.scalar):
                 yield output.name, output.scalar
                 continue
-            wanted = output.scalar.table
+            wanted, without = output.scalar.table, {name.lower() for name in output.scalar.without}
             for column in self.source.columns:
+                if column.name.lower() in without:
+                    continue
                 if not column.hidden if wanted is None else wanted.lower() == column.table.lower():
                     yield column.name, ColumnReference(column.name, column.table or None)
 
@@ -849,13 +856,17 @@ class _Outer:
         if found is None:
             query = node.query
             one = isinstance(query, Query) and (query.limit == 1 or (aggregates(query) and not query.keys))
+            if not one and isinstance(query, Query) and not aggregates(query) and len(query.outputs) == 1:
+                if _is_released(query.source, self.builder.policy) or is_public(query.source, self.builder.policy):
+                    found = self.builder.query(query)
+                    one = found.rows <= 1
             if not one or not isinstance(query, Query) or len(query.outputs) != 1 or query.sets is not None:
                 what, fix = (
                     "a subquery as a value gives one row and one column",
                     "select one aggregate, without GROUP BY",
                 )
                 raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix=fix)
-            found = self.builder.query(query)
+            found = found or self.builder.query(query)
             self.subqueries[node] = found
         return TypedScalar(ColumnReference(found.columns[0].column), found.columns[0].type)
 
@@ -865,6 +876,16 @@ class _Outer:
             node = Combine(node, table.node, (), "left")
         self.subqueries = {}
         return node
+
+
+def _fixed_column(condition: Scalar) -> str | None:
+    """The column of which a condition leaves one value at most: c = 1, c, or NOT c."""
+    match condition:
+        case Call(Function.EQUAL, (ColumnReference(name), Literal()) | (Literal(), ColumnReference(name))):
+            return name
+        case ColumnReference(name) | Call(Function.NOT, (ColumnReference(name),)):
+            return name
+    return None
 
 
 def _window_type(node: Window, arguments: list[TypedScalar]) -> Type:

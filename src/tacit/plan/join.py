@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.bounds import TypedScalar
+from tacit.plan.constants import has_distinct_values
+from tacit.plan.range_join import find_range
 from tacit.plan.relation import Field, Relation, RowReference, condition
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.functions import Function
@@ -14,6 +16,7 @@ from tacit.query.nodes import (
     Call,
     Case,
     ColumnReference,
+    Constants,
     EquiJoin,
     Join,
     Literal,
@@ -78,7 +81,10 @@ def join_relations(left: Relation, right: Relation, node: Join, new_names: Itera
     both = _put_together(left, right, node)
     pairs, rest = _pairs(left, right, both, node)
     if not pairs:
-        raise _without_equality(left, right, node)
+        ranged = find_range(left, right, both, rest)
+        if ranged is None:
+            raise _without_equality(left, right, node)
+        pairs, rest = [JoinPair(None, None, ranged.left, ranged.right)], ranged.rest
     match = match_units(left, right, pairs, node)
     both = _keep_uniqueness(both, left, right, match)
     if node.outer:
@@ -213,6 +219,8 @@ def columns_of(rows: RelationalNode) -> Iterator[str]:
     match rows:
         case Scan(_, columns):
             yield from (here for _, here in columns)
+        case Constants(columns):
+            yield from (name for name, _ in columns)
         case Projection(_, columns):
             yield from (name for name, _ in columns)
         case EquiJoin(left, right):
@@ -231,7 +239,9 @@ def columns_of(rows: RelationalNode) -> Iterator[str]:
 def match_units(left: Relation, right: Relation, pairs: list[JoinPair], node: Join) -> _Match:
     """Whose rows the joined ones are, and how many may be kept of a unit."""
     left_once = is_unique(right, [pair.theirs for pair in pairs])
+    left_once = left_once or has_distinct_values(right, [pair.right.scalar for pair in pairs])
     right_once = is_unique(left, [pair.ours for pair in pairs])
+    right_once = right_once or has_distinct_values(left, [pair.left.scalar for pair in pairs])
     if left.people is None and right.people is None:
         # Rows that find nothing have NULL there, which is no value; but of old questions the key stays what it is.
         once = right_once and (node.kept or not node.outer)

@@ -23,12 +23,14 @@ from tacit.aggregates.condition import expand_condition
 from tacit.engines.base import Engine
 from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.plan.connect import all_of
+from tacit.plan.constants import evaluate_constants
 from tacit.plan.join import conjuncts
 from tacit.plan.relation import Field, Relation, condition
 from tacit.policy.model import Policy
 from tacit.query.nodes import (
     Aggregate,
     ColumnReference,
+    ConstantTable,
     DerivedTable,
     ExactStatistic,
     FromItem,
@@ -82,7 +84,7 @@ class PublicRead:
     def read(self, engine: Engine) -> tuple[tuple[Any, ...], ...]:
         """The rows in the order of their values, NULLs last; Refused where there are too many, at no cost."""
         try:
-            found = engine.read(self.rows, self.most + 1)
+            found = _read(self.rows, self.most + 1, engine)
         except Exception:  # noqa: BLE001 - whatever it was, an analyst learns only that it was
             found = None
         if found is None:  # outside the handler: no error carries the cause as its context
@@ -98,6 +100,15 @@ class PublicRead:
         return tuple(sorted(finite, key=lambda row: [(value is None, 0 if value is None else value) for value in row]))
 
 
+def _read(rows: RelationalNode, most: int, engine: Engine) -> list[tuple[Any, ...]]:
+    """The rows; of a few constants no engine is asked."""
+    constants = evaluate_constants(rows)
+    if constants is None:
+        return engine.read(rows, most)
+    names = column_names(rows)
+    return [tuple(row[name] for name in names) for row in constants[:most]]
+
+
 def _finite(value: Any) -> Any:
     """A value that an answer may hold: no number is infinite."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
@@ -111,6 +122,8 @@ def is_public(source: FromItem, policy: Policy) -> bool:
             return table is not None and table.public
         case Join(left, right):
             return is_public(left, policy) and is_public(right, policy)
+        case ConstantTable():
+            return True
         case DerivedTable(query):
             parts = query.parts if isinstance(query, UnionAll) else (query,)
             return all(is_public(part.source, policy) for part in parts)

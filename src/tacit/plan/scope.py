@@ -49,6 +49,7 @@ from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar
 from tacit.plan.caps import cap_of
 from tacit.plan.connect import connect_sources
+from tacit.plan.constants import read_constants
 from tacit.plan.flatten import aggregates
 from tacit.plan.fold import aggregate_per_unit
 from tacit.plan.foreign_keys import NO_KEYS, WantedKeys, all_keys, find_wanted_keys, refer, unit_name_of, unlisted_keys
@@ -69,6 +70,7 @@ from tacit.query.nodes import (
     Case,
     Clamp,
     ColumnReference,
+    ConstantTable,
     DerivedTable,
     EquiJoin,
     FromItem,
@@ -142,6 +144,8 @@ class Scope:
                 if source.kept and not source.outer and sides[1].people is not None:
                     self.kept.append(sides[0])
                 return join_relations(*sides, source, self.names)
+            case ConstantTable():
+                return read_constants(source, self.names)
             case DerivedTable(query, alias):
                 inner = self.rows_of(query)
                 fields = tuple(replace(f, source=alias, hidden=False) for f in inner.fields)
@@ -398,11 +402,11 @@ def expand_stars(outputs: tuple[SelectItem, ...], relation: Relation) -> Iterato
     """The outputs, with * for every column that may be named."""
     for output in outputs:
         if isinstance(output.scalar, ColumnReference) and is_star(output.scalar):
-            wanted = output.scalar.table
+            wanted, without = output.scalar.table, {name.lower() for name in output.scalar.without}
             yield from (
                 SelectItem(f.name, ColumnReference(f.name, f.source))
                 for f in relation.fields
-                if belongs_to(f, wanted) and not f.is_internal
+                if belongs_to(f, wanted) and not f.is_internal and f.name.lower() not in without
             )
         else:
             yield output

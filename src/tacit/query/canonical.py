@@ -7,12 +7,15 @@ from tacit.privacy.sensitivity import ContributionBounds
 from tacit.privacy.unit import Neighbors
 from tacit.query import nodes
 from tacit.query.functions import Function
+from tacit.query.types import Type
 
 NODES: Table = {
     ContributionBounds: tag("Contribution", "groups rows", later="total"),
     Function: tag("Fn"),
     Neighbors: tag("Neighbors"),
+    Type: tag("Type"),
     nodes.Aggregation: tag("Aggregation", "source where unit keys keep measures salt"),
+    nodes.Constants: tag("Constants", "columns rows"),
     nodes.Call: tag("Call", "function arguments"),
     nodes.Case: tag("Case", "branches otherwise"),
     nodes.Clamp: tag("Clamp", "operand lower upper whole"),

@@ -14,7 +14,7 @@ from typing import Any
 
 from tacit.errors import SourceLocation
 from tacit.privacy.sensitivity import ContributionBounds
-from tacit.query.types import Key
+from tacit.query.types import Key, Type
 
 STAR = "*"  # the name of a column that stands for all of them
 LiteralValue = int | Fraction | str | bool | datetime.date | None  # a date may have a time
@@ -34,11 +34,12 @@ class Literal:
 
 @dataclass(frozen=True)
 class ColumnReference:
-    """A column by name; `table` is the qualifier, if one was written."""
+    """A column by name; `table` is the qualifier, if one was written. `without` are columns that * leaves out."""
 
     name: str
     table: str | None = None
     at: SourceLocation | None = _place()
+    without: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)
@@ -218,6 +219,21 @@ class DerivedTable:
 
 
 @dataclass(frozen=True)
+class ConstantTable:
+    """Rows of constants: VALUES (1, 'a'), (2, 'b'), or one row without columns where a query has no FROM.
+
+    A `series` has one row of its start, its end and its step, if there is one, and means all values from the one to the
+    other; the last is left out where it is "exclusive" and not "inclusive". `plan/constants.py` says what it means.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Scalar, ...], ...]
+    alias: str
+    series: str = ""
+    at: SourceLocation | None = _place()
+
+
+@dataclass(frozen=True)
 class Join:
     """Two sources matched by a condition, or by the columns of USING. `outer` is a LEFT JOIN.
 
@@ -243,7 +259,7 @@ class Join:
         return self.on is None and not self.using and not self.natural
 
 
-FromItem = TableReference | DerivedTable | Join
+FromItem = TableReference | DerivedTable | ConstantTable | Join
 
 
 @dataclass(frozen=True)
@@ -295,6 +311,14 @@ class Scan:
 
     table: str
     columns: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Rows of constants: the name and the type of each column, and the values. Timestamps are integers."""
+
+    columns: tuple[tuple[str, Type], ...]
+    rows: tuple[tuple[LiteralValue, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -377,7 +401,7 @@ class RowUnion:
     parts: tuple[RelationalNode, ...]
 
 
-RelationalNode = Scan | Projection | EquiJoin | PerUnitAggregation | UnitWindow | RowUnion
+RelationalNode = Scan | Constants | Projection | EquiJoin | PerUnitAggregation | UnitWindow | RowUnion
 
 
 @dataclass(frozen=True)
@@ -414,6 +438,8 @@ def scanned_tables(node: RelationalNode) -> frozenset[str]:
     match node:
         case Scan(table):
             return frozenset({table})
+        case Constants():
+            return frozenset()
         case EquiJoin(left, right):
             return scanned_tables(left) | scanned_tables(right)
         case RowUnion(parts):
@@ -426,6 +452,8 @@ def column_names(node: RelationalNode) -> list[str]:
     match node:
         case Scan(_, columns):
             return [here for _, here in columns]
+        case Constants(columns):
+            return [name for name, _ in columns]
         case Projection(_, columns):
             return [name for name, _ in columns]
         case EquiJoin(left, right):

@@ -37,6 +37,7 @@ from tacit.answers.program import (
 )
 from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.plan.bounds import TypedScalar, bind
+from tacit.plan.constants import evaluate_constants
 from tacit.plan.flatten import aggregates
 from tacit.plan.join import conjuncts
 from tacit.plan.plan import BoundQuestion, bind_question
@@ -282,6 +283,11 @@ class _Builder:
         rows = MAX_GROUPS if recipe.groups is None else recipe.groups
         return _Release(Released(list(self.members).index(member), tuple(sources)), columns, rows)
 
+    def is_computed(self, query: Query) -> bool:
+        """Whether a query computes row by row from what is released, or from public tables."""
+        known = _is_released(query.source, self.policy) or is_public(query.source, self.policy)
+        return known and not aggregates(query)
+
     def public_query(self, query: Query) -> ReleasedTable:
         """The table of a query over public tables: the groups or the rows that are read, and what is computed of them.
 
@@ -338,7 +344,8 @@ class _Builder:
             columns.append(TableColumn(found.name, found.source, column, found.bound.type, found.hidden))
             if found.unique and found.bound.scalar == ColumnReference(found.raw):
                 unique.append(frozenset({column}))
-        return ReleasedTable(node, tuple(columns), most, tuple(unique))
+        constants = evaluate_constants(read.rows)
+        return ReleasedTable(node, tuple(columns), most if constants is None else len(constants), tuple(unique))
 
     def read(self, read: PublicRead) -> Public:
         """Public rows as a table of the program."""
@@ -856,10 +863,9 @@ class _Outer:
         if found is None:
             query = node.query
             one = isinstance(query, Query) and (query.limit == 1 or (aggregates(query) and not query.keys))
-            if not one and isinstance(query, Query) and not aggregates(query) and len(query.outputs) == 1:
-                if _is_released(query.source, self.builder.policy) or is_public(query.source, self.builder.policy):
-                    found = self.builder.query(query)
-                    one = found.rows <= 1
+            if not one and isinstance(query, Query) and len(query.outputs) == 1 and self.builder.is_computed(query):
+                found = self.builder.query(query)
+                one = found.rows <= 1
             if not one or not isinstance(query, Query) or len(query.outputs) != 1 or query.sets is not None:
                 what, fix = (
                     "a subquery as a value gives one row and one column",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.bounds import TypedScalar
-from tacit.plan.constants import has_distinct_values
+from tacit.plan.constants import evaluate_constants, has_distinct_values
 from tacit.plan.range_join import find_range
 from tacit.plan.relation import Field, Relation, RowReference, condition
 from tacit.privacy.sensitivity import ContributionBounds
@@ -31,6 +31,8 @@ from tacit.query.nodes import (
     walk,
 )
 from tacit.query.types import Type
+
+_MOST_KEYS = 20  # of rows that two tables make together
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,8 @@ def join_relations(left: Relation, right: Relation, node: Join, new_names: Itera
         right = _fill_right_side(right, new_names)
     both = _put_together(left, right, node)
     pairs, rest = _pairs(left, right, both, node)
+    if node.is_cross and _has_constants(left, right):
+        return _cross(left, right, both)
     if not pairs:
         ranged = find_range(left, right, both, rest)
         if ranged is None:
@@ -106,6 +110,20 @@ def join_relations(left: Relation, right: Relation, node: Join, new_names: Itera
         return whole
     where = [condition(whole.bind(part), "ON", find_location(part)) for part in rest]
     return replace(whole, rows=_filter_rows(rows, where))
+
+
+def _has_constants(left: Relation, right: Relation) -> bool:
+    """Whether both sides are public, and one of them is a small table in the text."""
+    public = left.people is None and right.people is None
+    return public and any(evaluate_constants(side.rows) is not None for side in (left, right))
+
+
+def _cross(left: Relation, right: Relation, both: Relation) -> Relation:
+    """Every row of the one public relation with every row of the other: what is unique in each is so together."""
+    keys = [[*side.keys, *(frozenset({f.raw}) for f in side.fields if f.unique)] for side in (left, right)]
+    together = tuple(one | other for one in keys[0] for other in keys[1])[:_MOST_KEYS]
+    fields = tuple(replace(f, unique=False) for f in both.fields)
+    return replace(both, rows=EquiJoin(left.rows, right.rows, ()), fields=fields, keys=together)
 
 
 def _keep_uniqueness(both: Relation, left: Relation, right: Relation, match: _Match) -> Relation:

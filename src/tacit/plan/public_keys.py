@@ -59,14 +59,16 @@ _STRICT = frozenset({Function.ADD, Function.SUBTRACT, Function.MULTIPLY, Functio
 
 def mark_kept(query: Query, policy: Policy) -> Query:
     """The query with its LEFT JOIN from public tables marked, if it has one: it is matched as an inner join."""
-    if not aggregates(query) or any(join.is_cross or join.full for join in joins_of(query.source)):
+    if not aggregates(query):
         return query
     source = _mark(query.source, policy)
     return query if source is None else replace(query, source=source)
 
 
 def _mark(source: FromItem, policy: Policy) -> FromItem | None:
-    if not isinstance(source, Join) or not source.outer or is_public(source.right, policy):
+    if not isinstance(source, Join) or not source.outer or source.full or is_public(source.right, policy):
+        return None
+    if any(join.is_cross for join in joins_of(source.right)):
         return None
     if not is_public(source.left, policy):
         left = _mark(source.left, policy)
@@ -81,7 +83,8 @@ def _mark_public(source: FromItem) -> FromItem:
     """A public source of which all rows are kept: what is unique on the right of its LEFT JOINs stays so."""
     if not isinstance(source, Join):
         return source
-    return replace(source, left=_mark_public(source.left), right=_mark_public(source.right), kept=True)
+    left, right = _mark_public(source.left), _mark_public(source.right)
+    return replace(source, left=left, right=right, kept=source.outer)
 
 
 def list_keys(query: Query, relation: Relation, kept: Relation, halves: Halves, policy: Policy) -> PublicRead | None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tacit.sampling.bits import Bits
 
 
-_PUBLIC_SECONDS = 30.0  # that reading public tables may take
+_PUBLIC_SECONDS = 10.0  # that reading public tables may take
 
 
 def ask(question: Question, analyst: str, curator: OpenCurator) -> Answer:

@@ -35,8 +35,8 @@ from tacit.query.nodes import (
 from tacit.query.timestamps import to_datetime, to_microseconds
 from tacit.query.types import Type
 
-MAX_CONSTANT_ROWS = 4_000
-_MOST_WORK = 20_000  # rows that are looked at while a question is planned
+MAX_CONSTANT_ROWS = 2_000
+_MOST_WORK = 10_000  # rows that are looked at while a question is planned
 _NUMBERS = frozenset({Type.INT, Type.FLOAT, Type.TIMESTAMP})
 
 
@@ -58,6 +58,20 @@ def read_constants(source: ConstantTable, names: Iterator[str]) -> Relation:
 def evaluate_constants(rows: RelationalNode) -> list[Row] | None:
     """The rows of a node of constants; None where it reads a table, or takes too long to look at."""
     return None if scanned_tables(rows) or _work(rows)[1] > _MOST_WORK else evaluate_rows(rows, {})
+
+
+def count_combinations(rows: RelationalNode) -> int:
+    """The rows that all tables of constants in a node would make together."""
+    match rows:
+        case Scan():
+            return 1
+        case Constants(_, values):
+            return max(1, len(values))
+        case EquiJoin(left, right):
+            return count_combinations(left) * count_combinations(right)
+        case RowUnion(parts):
+            return sum(map(count_combinations, parts))
+    return count_combinations(rows.source)
 
 
 def _work(rows: RelationalNode) -> tuple[int, int]:

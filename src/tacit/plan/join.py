@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.bounds import TypedScalar
-from tacit.plan.constants import evaluate_constants, has_distinct_values
+from tacit.plan.constants import count_combinations, evaluate_constants, has_distinct_values
 from tacit.plan.range_join import find_range
 from tacit.plan.relation import Field, Relation, RowReference, condition
 from tacit.privacy.sensitivity import ContributionBounds
@@ -33,6 +33,7 @@ from tacit.query.nodes import (
 from tacit.query.types import Type
 
 _MOST_KEYS = 20  # of rows that two tables make together
+_MOST_COMBINATIONS = 100_000  # of the rows of tables in the text
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def join_relations(left: Relation, right: Relation, node: Join, new_names: Itera
     both = _put_together(left, right, node)
     pairs, rest = _pairs(left, right, both, node)
     if node.is_cross and _has_constants(left, right):
-        return _cross(left, right, both)
+        return _cross(left, right, both, node)
     if not pairs:
         ranged = find_range(left, right, both, rest)
         if ranged is None:
@@ -118,8 +119,11 @@ def _has_constants(left: Relation, right: Relation) -> bool:
     return public and any(evaluate_constants(side.rows) is not None for side in (left, right))
 
 
-def _cross(left: Relation, right: Relation, both: Relation) -> Relation:
+def _cross(left: Relation, right: Relation, both: Relation, node: Join) -> Relation:
     """Every row of the one public relation with every row of the other: what is unique in each is so together."""
+    if count_combinations(left.rows) * count_combinations(right.rows) > _MOST_COMBINATIONS:
+        what = f"a CROSS JOIN of more than {_MOST_COMBINATIONS:,} rows of tables in the text"
+        raise _refuse(node, what, "say which of their rows match, or write fewer rows")
     keys = [[*side.keys, *(frozenset({f.raw}) for f in side.fields if f.unique)] for side in (left, right)]
     together = tuple(one | other for one in keys[0] for other in keys[1])[:_MOST_KEYS]
     fields = tuple(replace(f, unique=False) for f in both.fields)

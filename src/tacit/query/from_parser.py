@@ -49,6 +49,7 @@ _SERIES = {  # functions that give a series, and whether the end is in it
     "GENERATE_ARRAY": "inclusive",
     "RANGE": "exclusive",
 }
+_MAX_SERIES = 8
 _SYSTEM_SCHEMAS = frozenset({"information_schema", "pg_catalog"})
 
 
@@ -70,6 +71,7 @@ class FromParser(ExpressionParser):
         self.sources = 0
         self.nodes = 0
         self.unnamed = 0
+        self.series = 0
         self.schemas: dict[str, tuple[str, ...]] = {}  # of the tables that were named with one, in small letters
 
     def subquery(self) -> Query | UnionAll:
@@ -244,6 +246,9 @@ class FromParser(ExpressionParser):
         alias, columns = self._alias()
         alias = alias or word.lower()
         self._add(1, 0)
+        self.series += 1
+        if self.series > _MAX_SERIES:
+            raise refuse_too_large(f"the question has more than {_MAX_SERIES} series", at)
         return ConstantTable(columns[:1] or (alias,), (tuple(arguments),), alias, _SERIES[word], at)
 
     def _qualified_name(self, start: int) -> list[str]:

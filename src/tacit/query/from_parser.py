@@ -42,7 +42,7 @@ _JOINS = UNSUPPORTED_JOINS.keys() | {"JOIN", "INNER", "LEFT", "RIGHT", "FULL", "
 _SIDES = frozenset({"LEFT", "RIGHT", "FULL"})
 _KINDS = frozenset({"", "INNER", "CROSS", *_SIDES, *(f"{side} OUTER" for side in _SIDES)})
 _QUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE"})
-_SERIES = {  # functions that give a series, and whether the end is in it
+SERIES = {  # functions that give a series, and whether the end is in it
     "GENERATE_SERIES": "inclusive",
     "GENERATE_DATE_ARRAY": "inclusive",
     "GENERATE_TIMESTAMP_ARRAY": "inclusive",
@@ -199,7 +199,7 @@ class FromParser(ExpressionParser):
             raise refuse_unsupported("a file", "name a table of the policy", self.here())
         if self.token.kind == "word" and self.after() == "(" and self.sees("LATERAL"):
             self.refuse_unexpected("a table")
-        if self.token.kind == "word" and self.after() == "(" and self.token.key in {*_SERIES, "UNNEST"}:
+        if self.token.kind == "word" and self.after() == "(" and self.token.key in {*SERIES, "UNNEST"}:
             return self._series(start)
         return self.table()
 
@@ -224,7 +224,7 @@ class FromParser(ExpressionParser):
         """GENERATE_SERIES(a, b, step) and the like, or UNNEST of one. Its column is called as it is, or as is said."""
         nested = self.accept("UNNEST", "(")
         word = self.token.key
-        if word not in _SERIES or self.after() != "(":
+        if word not in SERIES or self.after() != "(":
             fix = "write UNNEST(GENERATE_DATE_ARRAY('2025-01-01', '2025-01-31')), or name a table of the policy"
             raise refuse_unsupported("UNNEST of anything but a series", fix, self.since(start))
         self.index += 2
@@ -249,7 +249,7 @@ class FromParser(ExpressionParser):
         self.series += 1
         if self.series > _MAX_SERIES:
             raise refuse_too_large(f"the question has more than {_MAX_SERIES} series", at)
-        return ConstantTable(columns[:1] or (alias,), (tuple(arguments),), alias, _SERIES[word], at)
+        return ConstantTable(columns[:1] or (alias,), (tuple(arguments),), alias, SERIES[word], at)
 
     def _qualified_name(self, start: int) -> list[str]:
         """The name of a table with the schemas before it. There is one namespace, so any schema will do.

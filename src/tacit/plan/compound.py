@@ -2,9 +2,9 @@
 
 **Rule.** A query whose aggregates are over the rows of many units is a *member*: it is planned as any question
 (`plan/plan.py`) at an equal share of epsilon and delta, and gives a released table. Whatever else the text says sees
-released tables alone, so it is post-processing (`answers/program.py`). **Theorem.** The release of all members is
-(epsilon, delta)-DP. Proof: each of m members is (epsilon/m, delta/m)-DP and basic composition adds them up; a member
-that stands twice in the text is released once.
+released tables and public ones (`plan/public_tables.py`) alone, so it is post-processing (`answers/program.py`).
+**Theorem.** The release of all members is (epsilon, delta)-DP. Proof: each of m members is (epsilon/m, delta/m)-DP and
+basic composition adds them up; a member that stands twice in the text is released once.
 
 A value that is released may not choose rows: WHERE over rows takes no subquery, because the member that it chooses for
 would have to wait for it.

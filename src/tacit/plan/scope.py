@@ -12,6 +12,8 @@ no others; what is kept of them is bounded afterwards, by a choice that looks at
 - Private with private, along a foreign key that the policy declares: the same, by the theorem below.
 - A LEFT JOIN keeps rows that find nothing. Which rows of the right side there are to be found, and whether a row looks
   for any, are conditions on rows of the same unit.
+- A LEFT JOIN from public tables is their inner join, whose keys are read from them (`plan/public_keys.py`). Tables in
+  the text are public (`plan/constants.py`), and may be matched by ranges that do not overlap (`plan/range_join.py`).
 - A FULL JOIN of private relations is a LEFT JOIN and the other side's rows that find nothing (`plan/full_join.py`).
 - A subquery without aggregates computes row by row. One that groups by the unit computes from each unit's own rows,
   with aggregates that are exact and do not depend on the order of rows. So do windows whose partition contains the

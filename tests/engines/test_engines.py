@@ -15,6 +15,7 @@ from tacit.query.nodes import (
     Case,
     Clamp,
     ColumnReference,
+    Constants,
     EquiJoin,
     ExactStatistic,
     GroupKey,
@@ -25,6 +26,7 @@ from tacit.query.nodes import (
     RowUnion,
     Scan,
 )
+from tacit.query.types import Type
 
 pytestmark = pytest.mark.slow
 
@@ -389,3 +391,30 @@ def test_unique_is_about_values_and_null_is_none(every_engine_over):
     engine = every_engine_over({"t": table, "none": (columns, [])})
     assert [engine.is_unique("t", column) for column in columns] == [True, False, True]
     assert all(engine.is_unique("none", column) for column in columns)
+
+
+CONSTANTS = Constants(
+    (("n", Type.INT), ("t", Type.TEXT), ("f", Type.FLOAT), ("d", Type.DATE), ("b", Type.BOOL)),
+    ((5, "A", Fraction(1, 2), MAY, True), (None, "it's", None, None, None), (2**40, "B", Fraction(3), JANUARY, False)),
+)
+
+
+def test_public_rows_are_read_and_no_more_than_are_asked_for(every_engine_over):
+    engine = every_engine_over(TABLES)
+    assert sorted(engine.read(wards, 9), key=str) == [("A", 1), ("B", 2), (None, 3)]
+    assert len(engine.read(wards, 2)) == 2
+    grouped = PerUnitAggregation(wards, (("k", Literal(1)),), (("s", ExactStatistic("sum", ColumnReference("w1"))),))
+    assert engine.read(grouped, 9) == [(1, 6)]
+
+
+def test_rows_of_constants(ask, every_engine_over):
+    engine = every_engine_over(TABLES)
+    rows = [(5, "A", 0.5, MAY, True), (None, "it's", None, None, None), (2**40, "B", 3.0, JANUARY, False)]
+    assert sorted(engine.read(CONSTANTS, 9), key=str) == sorted(rows, key=str)
+    assert engine.read(Constants(CONSTANTS.columns, ()), 9) == []
+    one = Projection(Constants((), ((),)), (("x", Literal(7)),))
+    assert engine.read(one, 9) == [(7,)]
+    joined = EquiJoin(scan, CONSTANTS, ((ward, ColumnReference("t")),))
+    assert ask(count, source=joined, keys=[private(ColumnReference("n"))]) == {(5,): (3,), (2**40,): (1,)}
+    every = EquiJoin(wards, Constants((("n", Type.INT),), ((1,), (2,))), ())
+    assert ask(count, source=every) == {(): (6,)}

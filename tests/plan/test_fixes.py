@@ -62,8 +62,6 @@ DIFFERENT = {
         "plan/raw_column",
         "plan/raw_star",
         "plan/raw_star_of_a_table",
-        "query/statement_from_first",
-        "query/statement_table",
     },
     "what a single row decides, or what has no noise, is counted": {
         "plan/bool_or_over_rows",

@@ -15,12 +15,15 @@ from tacit.curator.views import Schema
 from tacit.demo import clinic
 from tacit.errors import ErrorCode, Failed, Refused, TacitError
 from tacit.plan.compound_plan import plan_question
+from tacit.plan.constants import MAX_CONSTANT_ROWS
 from tacit.plan.plan import MAX_EPSILON, MIN_EPSILON, plan_for
+from tacit.plan.public_tables import MAX_JOINED_ROWS, MAX_PUBLIC_ROWS
 from tacit.plan.split import MAX_GROUPS
 from tacit.policy.load import load
 from tacit.policy.model import Policy
 from tacit.query import function_calls
 from tacit.query.dialect_names import ALIASES, CLOCK_DATES, CLOCK_TIMES
+from tacit.query.from_parser import SERIES
 from tacit.query.functions import WINDOW_FUNCTIONS, WRITTEN_WINDOWS, Function
 from tacit.query.refusals import MAX_CHARACTERS, MAX_DEPTH, MAX_ITEMS, MAX_SOURCES, MAX_TOKENS
 
@@ -58,7 +61,7 @@ def test_every_function_is_explained_once():
 
 def test_every_function_that_the_pages_write_can_be_asked_for():
     names = [*SYNTAX, *function_calls.FUNCTION_NAMES, *ALIASES, *CLOCK_DATES, *CLOCK_TIMES]
-    answered = {name.upper() for name in [*names, *WINDOW_FUNCTIONS, *WRITTEN_WINDOWS, "safe_cast"]}
+    answered = {name.upper() for name in [*names, *WINDOW_FUNCTIONS, *WRITTEN_WINDOWS, *SERIES, "safe_cast"]}
     for page in (FUNCTIONS, GUIDE):
         code = " ".join(re.findall(r"`([^`\n]+)`", page))
         written = set(re.findall(r"\b([A-Z]+(?:_[A-Z]+)+)\b", code)) - {"ANY_VALUE", "TRY_CAST"}
@@ -70,6 +73,9 @@ def test_the_numbers_in_the_pages_are_those_of_the_code():
     too_large = next(line for line in ERRORS.splitlines() if line.startswith("| `too-large`"))
     for number in (MAX_CHARACTERS, MAX_TOKENS, MAX_DEPTH, MAX_ITEMS, MAX_SOURCES):
         assert f"{number:,}" in too_large
+    assert f"more than {MAX_PUBLIC_ROWS:,} rows of public tables, or {MAX_JOINED_ROWS:,} of one" in too_large
+    assert f"{MAX_PUBLIC_ROWS:,} rows of public tables" in GUIDE and f"of up to {MAX_CONSTANT_ROWS:,} rows" in GUIDE
+    assert f"of constants, up to {MAX_CONSTANT_ROWS:,} rows" in FUNCTIONS
     assert f"more than {MAX_GROUPS:,} groups" in ERRORS
     assert f"at most {MAX_GROUPS:,} groups" in FUNCTIONS
     assert f"at most {MAX_ITEMS:,}" in FUNCTIONS

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, cast
 
-from tacit.answers.program import Node, Released
+from tacit.answers.program import Node, Public, Released
 from tacit.query.nodes import Aggregation, Literal, LiteralValue, Placeholder
 from tacit.query.types import Type
 
@@ -61,6 +61,11 @@ def _parts(node: Any) -> Iterator[Any]:
         yield from node
     elif is_dataclass(node):
         yield from (getattr(node, field.name) for field in fields(node))
+
+
+def reads_public(program: Any) -> bool:
+    """Whether a program reads public tables, too."""
+    return isinstance(program, Public) or any(map(reads_public, _parts(program)))
 
 
 def releases_read(program: Any) -> frozenset[int]:

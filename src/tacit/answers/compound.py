@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from tacit.answers.columns import AnswerColumn, IntervalKind
-from tacit.answers.post_processing_plan import CompoundPostProcessingPlan, PostProcessingPlan
+from tacit.answers.post_processing_plan import CompoundPostProcessingPlan, PostProcessingPlan, PublicTable
 from tacit.answers.program import Filter, Node, Sort, columns_with_intervals, noisy_columns, render
 from tacit.answers.propagate import redraw_parts
-from tacit.answers.released_table import connection, noisy_table
+from tacit.answers.released_table import ARROW_TYPES, connection, noisy_table
 from tacit.answers.stored import Release, unpack_all
 from tacit.query.types import NUMERIC_TYPES
 from tacit.sampling.bits import Bits, ReplayBits
@@ -51,6 +51,8 @@ def compute_compound(
         for index, place in enumerate(recipe.places):
             noisy = noisy_table(releases[place], recipe.members[place], confidence)
             cursor.register(f"r{index}", _name_rows(noisy))
+        for index, table in enumerate(recipe.public):
+            cursor.register(f"p{index}", _name_rows(_public_table(table)))
         found = cursor.sql(render(recipe.program, draws=False)).to_arrow_table()
         cursor.register("found", found.append_column("_row", pa.array(range(found.num_rows), pa.int64())))
         drawn = [i for i, heading in enumerate(headings) if heading.bars is IntervalKind.APPROXIMATE]
@@ -60,6 +62,14 @@ def compute_compound(
         return cursor.sql(_statement(recipe, headings)).to_arrow_table()
     finally:
         cursor.close()
+
+
+def _public_table(table: PublicTable) -> Any:
+    columns = {
+        f"c{place}": pa.array([row[place] for row in table.rows], ARROW_TYPES[kind])
+        for place, kind in enumerate(table.types)
+    }
+    return pa.table({"g": pa.array(range(len(table.rows)), pa.int64())} | columns)
 
 
 def _name_rows(noisy: Any) -> Any:
@@ -75,6 +85,7 @@ def _register_draws(
     rows = sum(table.num_rows for table in tables)
     draws = max(_LEAST_DRAWS, min(_MOST_DRAWS, _MOST_ROWS // max(1, rows)))
     bits = ReplayBits(seed)
+    cursor.register("draws", pa.table({"_draw": pa.array(range(draws), pa.int64())}))
     drawn: dict[int, Any] = {}
     for index, place in enumerate(recipe.places):
         cursor.unregister(f"r{index}")

@@ -143,7 +143,7 @@ def _sort_key(item: OrderItem) -> str:
 def _notes(recipe: AnyPostProcessingPlan, headings: tuple[AnswerColumn, ...], confidence: Fraction) -> tuple[str, ...]:
     notes = list(recipe.notes)
     members = recipe.members if isinstance(recipe, CompoundPostProcessingPlan) else (recipe,)
-    if any(key.values is None for member in members for key in member.keys):
+    if any(key.values is None and not key.listed for member in members for key in member.keys):
         notes.append("Groups are shown only where enough units hold them; others may exist.")
     for member in members:
         selections = sorted((value for value in member.values if value.is_selection), key=lambda value: value.positions)

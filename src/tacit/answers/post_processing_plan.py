@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from tacit.aggregates.base import Estimator, Releases
 from tacit.answers.program import Node
@@ -13,10 +14,14 @@ from tacit.query.types import Key, Type
 
 @dataclass(frozen=True)
 class KeyColumn:
-    """A column of keys: its type, and its public values; None where those shown were selected."""
+    """A column of keys: its type, and its public values; None where those shown were selected.
+
+    They are None, too, where they are `listed`: read from public tables.
+    """
 
     type: Type
     values: tuple[Key, ...] | None
+    listed: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,9 +56,17 @@ class PostProcessingPlan:
 
     @property
     def groups(self) -> int | None:
-        """How many groups there are: all combinations of public keys, one without keys; None where that is private."""
+        """How many groups there are: all combinations of public keys, one without keys; None where it is not known."""
         sizes = [None if key.values is None else len(key.values) for key in self.keys]
         return None if None in sizes else prod(size for size in sizes if size is not None)
+
+
+@dataclass(frozen=True)
+class PublicTable:
+    """Rows of public tables that a program reads: the types of their columns, and the rows once they are read."""
+
+    types: tuple[Type, ...]
+    rows: tuple[tuple[Any, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,17 +82,20 @@ class ProgramResult:
 class CompoundPostProcessingPlan:
     """How several releases make an answer: the plan of each, and the program over their tables.
 
-    `places` says which release each table of the program is.
+    `places` says which release each table of the program is. `public` are the public tables that it reads too.
     """
 
     members: tuple[PostProcessingPlan, ...]
     places: tuple[int, ...]
     program: Node
     results: tuple[ProgramResult, ...]
+    public: tuple[PublicTable, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What is said of the members, once."""
+        if not self.members and self.public:
+            return ("Only public tables were read: the answer is exact, and costs nothing.",)
         if not self.members:
             return ("The question has no rows, whatever the data holds: it was not read.",)
         return tuple(dict.fromkeys(note for member in self.members for note in member.notes))

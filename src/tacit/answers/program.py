@@ -1,6 +1,7 @@
 """What is computed from released tables: joins, groups, windows, unions, in the words of relational algebra.
 
-A program is a function of releases alone, so it is post-processing: it costs nothing and may do anything. `render`
+A program is a function of releases and public tables alone, so it is post-processing: it costs nothing and may do
+anything. `render`
 writes it as SQL for the in-memory DuckDB of post-processing, in which every table has a column `_id` that names its
 rows. Written for draws, every table also has a column `_draw`, and rows meet only rows of their own draw: so one
 statement computes the whole program once for each draw of the noise.
@@ -69,6 +70,14 @@ class Released:
 
     index: int
     columns: tuple[tuple[str, str, bool], ...]
+
+
+@dataclass(frozen=True)
+class Public:
+    """The rows of public tables that are read for a program: which of them, and the name of each column here."""
+
+    index: int
+    columns: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -146,7 +155,7 @@ class Sort:
     offset: int = 0
 
 
-Node = Released | Nothing | Compute | Filter | Combine | GroupRows | Windows | Stack | Distinct | Sort
+Node = Released | Public | Nothing | Compute | Filter | Combine | GroupRows | Windows | Stack | Distinct | Sort
 
 
 def names_of(node: Node) -> list[str]:
@@ -154,6 +163,8 @@ def names_of(node: Node) -> list[str]:
     match node:
         case Released(_, columns):
             return [name for name, _, _ in columns]
+        case Public(_, names):
+            return list(names)
         case Compute(_, columns) | Nothing(columns):
             return [column.name for column in columns]
         case Combine(left, right):
@@ -179,7 +190,7 @@ def columns_with_intervals(node: Node) -> frozenset[str]:
             )
         case Combine(left, right):
             return columns_with_intervals(left) | columns_with_intervals(right)
-        case GroupRows() | Distinct() | Nothing():
+        case GroupRows() | Distinct() | Nothing() | Public():
             return frozenset()
         case Stack(parts, operation):
             inside = frozenset.intersection(*map(columns_with_intervals, parts))
@@ -199,7 +210,7 @@ def trace_column(node: Node, name: str) -> str:
             return trace_column(left if name in names_of(left) else right, name)
         case Stack(parts):
             return trace_column(parts[0], name)
-        case GroupRows() | Nothing():
+        case GroupRows() | Nothing() | Public():
             return ""
         case Windows(source, columns) if any(column.name == name for column in columns):
             return ""
@@ -224,16 +235,20 @@ def noisy_columns(node: Node) -> frozenset[str]:
             return noisy_columns(left) | noisy_columns(right)
         case GroupRows(source, keys, aggregates):
             inside = noisy_columns(source)
-            moved = inside or any(isinstance(each, Filter) for each in _within(source))
+            moved = inside or any(isinstance(each, Filter) and _has_release(each) for each in _within(source))
             return _computed_from(keys, inside) | (frozenset(a.name for a in aggregates) if moved else frozenset())
         case Windows(source, columns):
             inside = noisy_columns(source)
             return inside | _computed_from(columns, inside)
         case Stack(parts):
             return frozenset().union(*map(noisy_columns, parts))
-        case Nothing():
+        case Nothing() | Public():
             return frozenset()
     return noisy_columns(node.source)
+
+
+def _has_release(node: Node) -> bool:
+    return any(isinstance(each, Released) for each in _within(node))
 
 
 def _computed_from(columns: tuple[ProgramColumn, ...], noisy: frozenset[str]) -> frozenset[str]:
@@ -253,14 +268,17 @@ def _within(node: Node) -> Iterator[Node]:
         case Stack(parts):
             for part in parts:
                 yield from _within(part)
-        case Released() | Nothing():
+        case Released() | Nothing() | Public():
             return
         case _:
             yield from _within(node.source)
 
 
 def render(node: Node, *, draws: bool) -> str:
-    """A program as SQL over tables r0, r1, ...: once as released, or for all `draws` of the noise at once."""
+    """A program as SQL over tables r0, r1, ... and p0, p1, ...: once as released, or for all `draws` of the noise.
+
+    Public rows are the same in every draw, whose numbers are in the table `draws`.
+    """
     return _Writer(draws).write(node)
 
 
@@ -274,6 +292,10 @@ class _Writer:
             case Released(index, columns):
                 shown = [f"{source} AS {name}" for name, source, _ in columns]
                 return f"SELECT {', '.join([*shown, *self.ends(node, columns), *self.named])} FROM r{index}"
+            case Public(index, names):
+                shown = [f"c{place} AS {name}" for place, name in enumerate(names)]
+                every = " CROSS JOIN draws" if self.draws else ""
+                return f"SELECT {', '.join([*shown, *self.named])} FROM p{index}{every}"
             case Nothing(columns):
                 empty = [f"CAST(NULL AS {_SHOWN_AS[column.type]}) AS {column.name}" for column in columns]
                 return f"SELECT {', '.join([*empty, *(f'0 AS {name}' for name in self.named)])} WHERE FALSE"

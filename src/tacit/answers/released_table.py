@@ -17,7 +17,7 @@ from tacit.query.types import Type
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_ARROW = {
+ARROW_TYPES = {
     Type.INT: pa.int64(),
     Type.FLOAT: pa.float64(),
     Type.TEXT: pa.string(),
@@ -46,7 +46,7 @@ def noisy_table(release: Release, plan: PostProcessingPlan, confidence: Fraction
     groups = groups if release.groups is None else release.groups
     columns: dict[str, Any] = {"g": pa.array(range(len(groups)), pa.int64())}
     for index, key in enumerate(plan.keys):
-        columns[f"k{index}"] = pa.array([group[index] for group in groups], _ARROW[key.type])
+        columns[f"k{index}"] = pa.array([group[index] for group in groups], ARROW_TYPES[key.type])
     for index, value in enumerate(plan.values):
         low, middle, high = value.estimate(release.parts, plan.parts, confidence)
         columns[f"v{index}"] = middle

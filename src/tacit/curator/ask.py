@@ -12,12 +12,13 @@ bounds what it tells.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tacit.answers.answer import Answer
 from tacit.answers.choosing_values import fill, placeholders_of, releases_read
 from tacit.answers.post_process import post_process
-from tacit.answers.post_processing_plan import CompoundPostProcessingPlan
+from tacit.answers.post_processing_plan import AnyPostProcessingPlan, CompoundPostProcessingPlan
 from tacit.answers.read_value import read_value
 from tacit.answers.stored import Release, pack_all
 from tacit.engines.deadline import time_limit
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from tacit.plan.question import Question
     from tacit.query.nodes import LiteralValue
     from tacit.sampling.bits import Bits
+
+
+_PUBLIC_SECONDS = 10.0  # that reading public tables may take
 
 
 def ask(question: Question, analyst: str, curator: OpenCurator) -> Answer:
@@ -54,9 +58,26 @@ def answer(
     """
     level = question.level  # an error of the question, before anything is charged
     run = run or (lambda: release(plan, curator.engine, curator.bits))
+    recipe = read_public(plan, curator.engine)  # what everyone knows; too much of it is refused before it is charged
     claim = settle(plan, run, analyst, curator, question.request)
     assert claim.stored is not None
-    return show(claim.stored, plan.recipe, claim.receipt, level)  # what is stored is what is shown
+    return show(claim.stored, recipe, claim.receipt, level)  # what is stored is what is shown
+
+
+def read_public(plan: AnyPlan, engine: Engine) -> AnyPostProcessingPlan:
+    """Return how to finish a plan, with the rows of the public tables that it reads; or raise Refused, at no cost.
+
+    Public rows are a function of the question, the policy and public tables (`plan/public_tables.py`).
+    """
+    recipe = plan.recipe
+    with time_limit(_PUBLIC_SECONDS):
+        for member in plan.members:
+            if member.listed is not None:
+                member.listed.read(engine)  # read again when it is released; here only for the limit
+        if isinstance(recipe, CompoundPostProcessingPlan) and recipe.public:
+            tables = zip(recipe.public, plan.public, strict=True)
+            recipe = replace(recipe, public=tuple(replace(table, rows=read.read(engine)) for table, read in tables))
+    return recipe
 
 
 def release(plan: AnyPlan, engine: Engine, bits: Bits, seconds: float | None = None) -> bytes:
@@ -70,8 +91,10 @@ def release(plan: AnyPlan, engine: Engine, bits: Bits, seconds: float | None = N
     with time_limit(seconds):
         # integers, which never leave this function; public keys alone need no data
         exact = [engine.run(member.exact) if member.reads_data else {} for member in plan.members]
+        listed = [None if member.listed is None else member.listed.read(engine) for member in plan.members]
     fresh = refresh_bits(bits)
-    return pack_all([member.release(found, fresh) for member, found in zip(plan.members, exact, strict=True)])
+    each = zip(plan.members, exact, listed, strict=True)
+    return pack_all([member.release(found, fresh, keys) for member, found, keys in each])
 
 
 def _release_in_turn(plan: AnyPlan, engine: Engine, bits: Bits, seconds: float | None) -> bytes:
@@ -92,7 +115,8 @@ def _release_in_turn(plan: AnyPlan, engine: Engine, bits: Bits, seconds: float |
             for place in ready:
                 member = plan.members[place]
                 exact = engine.run(fill(member.exact, known)) if member.reads_data else {}
-                releases[place] = member.release(exact, fresh)
+                keys = None if member.listed is None else member.listed.read(engine)
+                releases[place] = member.release(exact, fresh, keys)
                 del waiting[place]
             for value in plan.values:
                 needed = {plan.recipe.places[index] for index in releases_read(value.program)}

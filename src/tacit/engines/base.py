@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
-from tacit.query.nodes import Aggregation
+from tacit.query.nodes import Aggregation, RelationalNode
 from tacit.query.types import Key, Type
 
 MeasureValue = int | Mapping[Key, int]
@@ -45,6 +45,9 @@ class Engine(Protocol):
 
     def run(self, aggregation: Aggregation) -> GroupedMeasures:
         """For each group that has rows, its keys and the cell of each measure."""
+
+    def read(self, rows: RelationalNode, most: int) -> list[tuple[Any, ...]]:
+        """The rows of a node over public tables, at most so many of them, in no order (`plan/public_tables.py`)."""
 
     def close(self) -> None:
         """Let go of the data."""

@@ -28,9 +28,10 @@ from tacit.engines.layout import plan_copy_scan
 from tacit.engines.left_out import LeftOut
 from tacit.engines.readings import Readings, use_readings, use_readings_of_rows
 from tacit.engines.run_statements import run_aggregation
+from tacit.engines.sql_statements import write_some_rows
 from tacit.engines.stored import Kind, tables_of
 from tacit.engines.unit_rows import OneRowPerUnit, write_one_row_per_unit
-from tacit.query.nodes import Aggregation
+from tacit.query.nodes import Aggregation, RelationalNode
 from tacit.query.types import Type
 
 if TYPE_CHECKING:
@@ -108,6 +109,11 @@ class DuckDBEngine:
                 return _fetch_rows(cursor.execute(statement))
 
             return run_aggregation(aggregation, self._copy.sources, DUCKDB, rows)
+
+    def read(self, rows: RelationalNode, most: int) -> list[tuple[Any, ...]]:
+        """The rows of a node over public tables, at most so many of them, in no order."""
+        with self._snapshot() as cursor:
+            return _fetch_rows(cursor.execute(write_some_rows(rows, most, self._copy.sources)))
 
     def rows(self, node: OneRowPerUnit) -> Any:
         """One row of each unit, as an Arrow table; for learning, inside the curator."""

@@ -19,11 +19,12 @@ from tacit.engines.deadline import seconds_left
 from tacit.engines.dialect import POSTGRES, POSTGRES_17
 from tacit.engines.left_out import LeftOut
 from tacit.engines.run_statements import run_aggregation
+from tacit.engines.sql_statements import write_some_rows
 from tacit.engines.underflow import guard_products
 from tacit.engines.uniqueness import write_is_unique
 from tacit.errors import DataError, ErrorCode, ParameterError
 from tacit.extras import missing_extra
-from tacit.query.nodes import Aggregation
+from tacit.query.nodes import Aggregation, RelationalNode
 from tacit.query.types import Type
 
 try:
@@ -110,6 +111,11 @@ class PostgresEngine:
                 return connection.execute(statement.encode()).fetchall()
 
             return run_aggregation(node, self._sources, self._dialect, rows)
+
+    def read(self, rows: RelationalNode, most: int) -> list[tuple[Any, ...]]:
+        """The rows of a node over public tables, at most so many of them, in no order."""
+        with self._snapshot() as connection:
+            return connection.execute(write_some_rows(rows, most, self._sources, self._dialect).encode()).fetchall()
 
     def is_unique(self, table: str, *columns: str) -> bool:
         """Whether no two rows have the same values in all these columns, as they are read; NULL is no value."""

@@ -14,6 +14,7 @@ from tacit.engines.unit_rows import OneRowPerUnit
 from tacit.query.nodes import (
     Aggregation,
     ColumnReference,
+    Constants,
     EquiJoin,
     ExactStatistic,
     PerUnitAggregation,
@@ -74,6 +75,8 @@ def _scans(node: RelationalNode) -> list[Scan]:
     match node:
         case Scan():
             return [node]
+        case Constants():
+            return []
         case Projection(source) | PerUnitAggregation(source) | UnitWindow(source):
             return _scans(source)
         case EquiJoin(left, right):
@@ -85,7 +88,7 @@ def _scans(node: RelationalNode) -> list[Scan]:
 
 def _change_rows(node: RelationalNode, change: _Map) -> RelationalNode:
     match node:
-        case Scan():
+        case Scan() | Constants():
             return node
         case Projection(source, columns, where):
             changed = tuple((here, change(value)) for here, value in columns)

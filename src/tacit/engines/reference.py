@@ -12,8 +12,11 @@ from tacit.engines.evaluate import Row, evaluate
 from tacit.engines.reference_windows import add_windows
 from tacit.query.nodes import (
     Aggregation,
+    Constants,
     EquiJoin,
     ExactStatistic,
+    Literal,
+    LiteralValue,
     PerUnitAggregation,
     Projection,
     RelationalNode,
@@ -45,6 +48,11 @@ class ReferenceEngine:
         measures, unit = aggregation.measures, aggregation.unit
         return {group: tuple(_cell(m, some, unit) for m in measures) for group, some in groups.items()}
 
+    def read(self, rows: RelationalNode, most: int) -> list[tuple[Any, ...]]:
+        """The rows of a node over public tables, at most so many of them, in no order."""
+        names = column_names(rows)
+        return [tuple(row[name] for name in names) for row in evaluate_rows(rows, self._tables)[:most]]
+
     def is_unique(self, table: str, *columns: str) -> bool:
         """Whether no two rows have the same values in all these columns; NULL is no value."""
         rows = [tuple(row[column] for column in columns) for row in self._tables[table]]
@@ -60,6 +68,9 @@ def evaluate_rows(node: RelationalNode, tables: RowsByTable) -> list[Row]:
     match node:
         case Scan(table, columns):
             return [{here: row[column] for column, here in columns} for row in tables[table]]
+        case Constants(columns, values):
+            names = [name for name, _ in columns]
+            return [dict(zip(names, map(_to_value, row), strict=True)) for row in values]
         case Projection(source, columns, where):
             rows = [row for row in evaluate_rows(source, tables) if where is None or evaluate(where, row) is True]
             return [{name: evaluate(scalar, row) for name, scalar in columns} for row in rows]
@@ -80,6 +91,10 @@ def evaluate_rows(node: RelationalNode, tables: RowsByTable) -> list[Row]:
         case RowUnion(parts):
             return [row for part in parts for row in evaluate_rows(part, tables)]
     raise AssertionError(f"no meaning for {node!r}")
+
+
+def _to_value(constant: LiteralValue) -> Any:
+    return evaluate(Literal(constant), {})
 
 
 def _join(node: EquiJoin, tables: RowsByTable) -> list[Row]:

@@ -19,11 +19,12 @@ from tacit.engines.dialect import SPARK
 from tacit.engines.left_out import suggest_type
 from tacit.engines.read_times import FIRST_DAY, LAST_DAY, keep_within_years, to_date
 from tacit.engines.run_statements import run_aggregation
+from tacit.engines.sql_statements import write_some_rows
 from tacit.engines.uniqueness import write_is_unique
 from tacit.engines.zones import UTC
 from tacit.errors import DataError, ErrorCode
 from tacit.extras import missing_extra
-from tacit.query.nodes import Aggregation
+from tacit.query.nodes import Aggregation, RelationalNode
 from tacit.query.timestamps import DAY, HOUR, MINUTE, SECOND, UNIX_EPOCH
 from tacit.query.types import Type
 
@@ -113,6 +114,10 @@ class SparkEngine:
         except Exception as error:  # a session that is stopped; whatever comes later may be due to rows
             raise NothingSent from error
         return run_aggregation(aggregation, self._sources, SPARK, self._rows)
+
+    def read(self, rows: RelationalNode, most: int) -> list[tuple[Any, ...]]:
+        """The rows of a node over public tables, at most so many of them, in no order."""
+        return self._rows(write_some_rows(rows, most, self._sources, SPARK))
 
     def is_unique(self, table: str, *columns: str) -> bool:
         """Whether no two rows have the same values in all these columns, as they are read; NULL is no value."""

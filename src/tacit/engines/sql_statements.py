@@ -14,6 +14,7 @@ from tacit.engines.dialect import DUCKDB, Dialect
 from tacit.engines.scalars import write_literal, write_quantized, write_scalar
 from tacit.query.nodes import (
     Aggregation,
+    Constants,
     EquiJoin,
     ExactStatistic,
     GroupKey,
@@ -70,6 +71,11 @@ def write_rows(node: RelationalNode, sources: TableExpressions, dialect: Dialect
     return _Writer(sources, dialect).rows_of(node)
 
 
+def write_some_rows(node: RelationalNode, most: int, sources: TableExpressions, dialect: Dialect = DUCKDB) -> str:
+    """The same, at most so many of them."""
+    return f"SELECT * FROM {dialect.derived.format(write_rows(node, sources, dialect))} LIMIT {most}"
+
+
 @dataclass(frozen=True)
 class _Writer:
     """Writes statements over sources in a dialect."""
@@ -105,6 +111,8 @@ class _Writer:
             case Scan(table, columns):
                 named = self._select_list((self.dialect.name(column), here) for column, here in columns)
                 return f"SELECT {named} FROM {self.sources[table]}"
+            case Constants():
+                return self._constants(node)
             case Projection(source, columns, where):
                 condition = "" if where is None else f" WHERE {self._scalar(where)}"
                 results = self._select_list((self._scalar(value), here) for here, value in columns)
@@ -126,6 +134,17 @@ class _Writer:
             case RowUnion(parts):
                 return " UNION ALL ".join(f"({self.rows_of(part)})" for part in parts)
         raise AssertionError(f"no SQL for {node!r}")
+
+    def _constants(self, node: Constants) -> str:
+        """Rows of constants, each column in its type. Without rows or without columns SQL needs one all the same."""
+        name = self.dialect.name
+        shown = [f"CAST({name(here)} AS {self.dialect.types[kind]}) AS {name(here)}" for here, kind in node.columns]
+        rows = [[write_literal(value, self.dialect) for value in row] for row in node.rows]
+        where = "" if rows else " WHERE FALSE"
+        rows = [[*row, "0"] for row in rows or [["NULL"] * len(node.columns)]]
+        values = ", ".join(f"({', '.join(row)})" for row in rows)
+        names = ", ".join(name(each) for each in (*(here for here, _ in node.columns), "one"))
+        return f"SELECT {', '.join(shown) or '1'} FROM (VALUES {values}) AS constants ({names}){where}"
 
     def _windows(self, node: UnitWindow) -> str:
         """Rows with their windows. NULLs, frames and ties are spelled out, because engines differ in what they assume.

@@ -20,6 +20,7 @@ from tacit.query.nodes import (
     Case,
     Clamp,
     ColumnReference,
+    Constants,
     EquiJoin,
     ExactStatistic,
     Literal,
@@ -33,6 +34,7 @@ from tacit.query.nodes import (
     ToFloat,
     UnitWindow,
 )
+from tacit.query.types import Type
 
 FloatColumns = frozenset[str]
 
@@ -89,6 +91,8 @@ def _rows(node: RelationalNode, tables: Mapping[str, FloatColumns]) -> tuple[Rel
     match node:
         case Scan(table, columns):
             return node, frozenset(here for column, here in columns if column in tables[table])
+        case Constants(columns):
+            return node, frozenset(name for name, kind in columns if kind is Type.FLOAT)
         case Projection(source, columns, where):
             inner, floats = _rows(source, tables)
             condition = None if where is None else guard_scalar(where, floats)

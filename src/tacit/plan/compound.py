@@ -2,9 +2,9 @@
 
 **Rule.** A query whose aggregates are over the rows of many units is a *member*: it is planned as any question
 (`plan/plan.py`) at an equal share of epsilon and delta, and gives a released table. Whatever else the text says sees
-released tables alone, so it is post-processing (`answers/program.py`). **Theorem.** The release of all members is
-(epsilon, delta)-DP. Proof: each of m members is (epsilon/m, delta/m)-DP and basic composition adds them up; a member
-that stands twice in the text is released once.
+released tables and public ones (`plan/public_tables.py`) alone, so it is post-processing (`answers/program.py`).
+**Theorem.** The release of all members is (epsilon, delta)-DP. Proof: each of m members is (epsilon/m, delta/m)-DP and
+basic composition adds them up; a member that stands twice in the text is released once.
 
 A released value may choose the rows of another member, which then waits for it (`plan/released_values.py`).
 """
@@ -21,7 +21,7 @@ from typing import NamedTuple
 from tacit.aggregates.argument import quote_aggregate
 from tacit.aggregates.condition import expand_condition
 from tacit.aggregates.registry import function_of
-from tacit.answers.choosing_values import TYPES, ChoosingValue, releases_read
+from tacit.answers.choosing_values import TYPES, ChoosingValue, reads_public, releases_read
 from tacit.answers.program import (
     OUTER_AGGREGATES,
     Combine,
@@ -31,6 +31,7 @@ from tacit.answers.program import (
     GroupRows,
     Node,
     ProgramColumn,
+    Public,
     Released,
     Sort,
     Stack,
@@ -43,21 +44,35 @@ from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.plan.aliases import read_aliases
 from tacit.plan.bounds import TypedScalar, bind
 from tacit.plan.canonical import PLANS
+from tacit.plan.constants import evaluate_constants
 from tacit.plan.flatten import aggregates
+from tacit.plan.join import conjuncts
 from tacit.plan.plan import BoundQuestion, bind_question
+from tacit.plan.public_keys import mark_kept
+from tacit.plan.public_tables import (
+    MAX_JOINED_ROWS,
+    MAX_PUBLIC_ROWS,
+    PublicRead,
+    is_public,
+    read_fields,
+    read_groups,
+    separate_where,
+)
 from tacit.plan.relation import Relation, condition, no_column
 from tacit.plan.released_joins import read_released_joins
 from tacit.plan.released_values import chooses_by_released, place_values, without_values
 from tacit.plan.row_values import is_row_value, reads_released
-from tacit.plan.scope import Scope
+from tacit.plan.scope import Scope, expand_stars
 from tacit.plan.split import MAX_GROUPS
 from tacit.policy.model import Policy
 from tacit.query.functions import GROUPING, Function
 from tacit.query.nodes import (
+    STAR,
     Aggregate,
     Call,
     Case,
     ColumnReference,
+    ConstantTable,
     DerivedTable,
     FromItem,
     Join,
@@ -92,36 +107,50 @@ _SHARES = frozenset({"percent_rank", "cume_dist"})
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column that may be named: its name and table in the question, its name in the program, and its type."""
+    """A column that may be named: its name and table in the question, its name in the program, and its type.
+
+    `hidden` is one that only its qualified name means, because USING made it one with another.
+    """
 
     name: str
     table: str
     column: str
     type: Type | None
+    hidden: bool = False
 
 
 @dataclass(frozen=True)
 class ReleasedTable:
-    """A released table, or what is computed from some; `rows` is the most that it has, from public numbers."""
+    """A released table, or what is computed from some; `rows` is the most that it has, from public numbers.
+
+    `unique` are sets of its columns, by their names in the program, of which no two rows share all values.
+    """
 
     node: Node
     columns: tuple[TableColumn, ...]
     rows: int
+    unique: tuple[frozenset[str], ...] = ()
 
 
 @dataclass(frozen=True)
 class Compound:
-    """A question made of several: its members, the program over them, and the columns that it shows."""
+    """A question made of several: its members, the program over them, and the columns that it shows.
+
+    `public` are the rows of public tables that the program reads too.
+    """
 
     members: tuple[BoundQuestion, ...]
     node: Node
     columns: tuple[TableColumn, ...]
     values: tuple[ChoosingValue, ...] = ()
+    public: tuple[PublicRead, ...] = ()
 
 
 def is_compound(query: Query, policy: Policy) -> bool:
     """Whether a question is more than one query over rows, and what is computed from each row of its answer."""
     if query.sets is not None or query.qualify is not None or _is_released(query.source, policy):
+        return True
+    if is_public(query.source, policy):
         return True
     if query.distinct and aggregates(query):
         return True
@@ -138,9 +167,12 @@ def compound(query: Query, policy: Policy) -> Compound:
     """The question as members and a program."""
     builder = _Builder(policy)
     table = builder.query(query)
-    if not builder.members:
+    if not builder.members and not builder.public:
         raise refuse_without_aggregate(query)
-    return Compound(tuple(builder.members.values()), table.node, table.columns, tuple(builder.values.values()))
+    most = MAX_JOINED_ROWS if builder.members else MAX_PUBLIC_ROWS
+    public = tuple(replace(read, most=min(read.most, most)) for read in builder.public)
+    values = tuple(builder.values.values())
+    return Compound(tuple(builder.members.values()), table.node, table.columns, values, public)
 
 
 def read_joins(query: Query, policy: Policy) -> Query:
@@ -161,6 +193,7 @@ def _is_released(source: FromItem, policy: Policy) -> bool:
 
 
 def _gives_released(query: Query, policy: Policy) -> bool:
+    query = mark_kept(query, policy)
     if _is_released(query.source, policy):
         return True
     if not aggregates(query):
@@ -207,6 +240,7 @@ class _Builder:
     values: dict[str, ChoosingValue] = field(default_factory=dict)
     keys: dict[int, str] = field(default_factory=dict)  # of members at epsilon 1, by their places
     names: Iterator[str] = field(default_factory=lambda: (f"c{number}" for number in count()))
+    public: list[PublicRead] = field(default_factory=list)
 
     def query(self, query: Query | UnionAll) -> ReleasedTable:
         """The released table of a query."""
@@ -214,7 +248,9 @@ class _Builder:
             return self.union(query)
         query = read_joins(query, self.policy)
         if _is_released(query.source, self.policy):
-            return _Outer(self, query, self.source(query.source)).table()
+            return _Outer(self, query, self.source(query.source, conjuncts(query.where))).table()
+        if is_public(query.source, self.policy):
+            return self.public_query(query)
         if not aggregates(query):
             for output in query.outputs:
                 _refuse_subqueries(output.scalar, "the select list", Scope(self.policy).look)
@@ -224,12 +260,15 @@ class _Builder:
 
     def member(self, query: Query) -> ReleasedTable:
         """The table of a query over rows: members for its grouping sets, and all that is computed from them."""
-        query = place_values(query, self)
+        query = mark_kept(place_values(query, self), self.policy)
         if query.where is not None:
             _refuse_subqueries(query.where, "WHERE", Scope(self.policy).look)
         _, relation = Scope(self.policy).open(query)
         lifted = _Lifted(read_aliases(query, relation), relation)
-        releases = [self.release(lifted, places) for places in lifted.sets]
+        return self.finish(lifted, [self.release(lifted, places) for places in lifted.sets])
+
+    def finish(self, lifted: _Lifted, releases: list[_Release]) -> ReleasedTable:
+        """What is computed from the keys and aggregates of all grouping sets."""
         types = {name: kind for release in releases for name, (_, kind) in release.columns.items()}
         names = lifted.names()
         if len(releases) == 1:
@@ -244,7 +283,8 @@ class _Builder:
                 )
             )
         known = tuple(TableColumn(name, "", column, types[name]) for name, column in columns.items())
-        table = ReleasedTable(node, known, sum(release.rows for release in releases))
+        unique = (frozenset(columns[name] for name in names[: len(lifted.keys)]),) if len(releases) == 1 else ()
+        table = ReleasedTable(node, known, sum(release.rows for release in releases), unique)
         return _Outer(self, lifted.outer(), table).table()
 
     def look(self, source: FromItem) -> Relation:
@@ -267,6 +307,9 @@ class _Builder:
             around = Query(TableReference("", ""), outputs, None, (), None, (), None, 0, at=node.at)
             table = _Outer(self, around, table).table()
         column = table.columns[0]
+        if reads_public(table.node):
+            what = "a value that is computed from released and public tables, and chooses rows, is not answered"
+            raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix="compare with a released value alone")
         if column.type not in TYPES:
             what = f"rows that are chosen by a released {column.type or 'NULL'} are not answered"
             raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix="compare with a number or a date")
@@ -291,10 +334,14 @@ class _Builder:
         """The released table of a subquery that has one row, or none, and one column."""
         query = node.query
         one = isinstance(query, Query) and (query.limit == 1 or (aggregates(query) and not query.keys))
+        found = None
+        if not one and isinstance(query, Query) and len(query.outputs) == 1 and self.is_computed(query):
+            found = self.query(query)
+            one = found.rows <= 1
         if not one or not isinstance(query, Query) or len(query.outputs) != 1 or query.sets is not None:
             what, fix = "a subquery as a value gives one row and one column", "select one aggregate, without groups"
             raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix=fix)
-        return self.query(query)
+        return found or self.query(query)
 
     def release(self, lifted: _Lifted, places: tuple[int, ...]) -> _Release:
         """The release of one grouping set."""
@@ -322,6 +369,78 @@ class _Builder:
         rows = MAX_GROUPS if recipe.groups is None else recipe.groups
         return _Release(Released(list(self.members).index(member), tuple(sources)), columns, rows)
 
+    def is_computed(self, query: Query) -> bool:
+        """Whether a query computes row by row from what is released, or from public tables."""
+        known = _is_released(query.source, self.policy) or is_public(query.source, self.policy)
+        return known and not aggregates(query)
+
+    def public_query(self, query: Query) -> ReleasedTable:
+        """The table of a query over public tables: the groups or the rows that are read, and what is computed of them.
+
+        What a source of rows has no meaning for, such as LIMIT in a subquery, is computed after it is read.
+        """
+        scope, before = Scope(self.policy), len(self.public)
+        try:
+            opened, relation = scope.open(query, is_inner=True)
+            opened = replace(opened, outputs=tuple(expand_stars(opened.outputs, relation)))
+            where, rest = separate_where(opened, relation)
+            grouped = self.public_groups(opened, relation, scope.names)
+        except Refused as refused:
+            del self.public[before:]
+            return self.public_parts(query, refused)
+        if grouped is not None:
+            return grouped
+        del self.public[before:]
+        opened = replace(opened, where=rest)
+        return _Outer(self, opened, self.public_rows(opened, relation, where, scope.names, MAX_PUBLIC_ROWS)).table()
+
+    def public_parts(self, query: Query, refused: Refused) -> ReleasedTable:
+        """The same where each table of FROM is read by itself; refused as before where that does not help."""
+        try:
+            return _Outer(self, query, self.source(query.source, conjuncts(query.where))).table()
+        except Refused:
+            raise refused from None
+
+    def public_groups(self, query: Query, relation: Relation, names: Iterator[str]) -> ReleasedTable | None:
+        """The table of a query that groups public rows, where these can be counted where they are stored."""
+        if not aggregates(query):
+            return None
+        lifted, releases = _Lifted(query, relation), []
+        for places in lifted.sets:
+            keys = [lifted.keys[place] for place in places]
+            read = read_groups(query, relation, keys, lifted.aggregates, self.policy, names)
+            if read is None:
+                return None
+            node, measured = self.read(read), lifted.names()[len(lifted.keys) :]
+            named = zip((*map(_key_name, places), *measured), node.columns, read.types, strict=True)
+            releases.append(_Release(node, {name: (column, kind) for name, column, kind in named}, read.most))
+        return self.finish(lifted, releases)
+
+    def public_rows(
+        self, query: Query, relation: Relation, where: Scalar | None, names: Iterator[str], most: int
+    ) -> ReleasedTable:
+        """The rows of public tables, and of their columns those that a query names."""
+        clauses = (node for clause in walk_clauses(query) for node in walk(clause))
+        named = {node.name.lower() for node in clauses if isinstance(node, ColumnReference)}
+        used = [f for f in relation.fields if f.name.lower() in named or (STAR in named and not f.is_internal)]
+        read = read_fields(query, relation, where, used, most, self.policy, names)
+        node = self.read(read)
+        columns, unique = [], []
+        for found, column in zip(used, node.columns, strict=True):
+            columns.append(TableColumn(found.name, found.source, column, found.bound.type, found.hidden))
+            if found.unique and found.bound.scalar == ColumnReference(found.raw):
+                unique.append(frozenset({column}))
+        constants = evaluate_constants(read.rows)
+        return ReleasedTable(node, tuple(columns), most if constants is None else len(constants), tuple(unique))
+
+    def read(self, read: PublicRead) -> Public:
+        """Public rows as a table of the program."""
+        self.public.append(read)
+        if len(self.public) > MAX_MEMBERS:
+            what = f"the question reads public tables more than {MAX_MEMBERS} times"
+            raise Refused(ErrorCode.TOO_LARGE, what, at=read.at, fix="ask several smaller questions")
+        return Public(len(self.public) - 1, tuple(next(self.names) for _ in read.types))
+
     def union(self, union: UnionAll) -> ReleasedTable:
         """Tables put together, columns by their position."""
         tables = [self.query(part) for part in union.parts]
@@ -343,13 +462,18 @@ class _Builder:
         )
         return ReleasedTable(Stack(tuple(parts), union.operation), columns_here, sum(table.rows for table in tables))
 
-    def source(self, source: FromItem) -> ReleasedTable:
-        """A source of released tables."""
+    def source(self, source: FromItem, where: list[Scalar]) -> ReleasedTable:
+        """A source of released tables. `where` are the conditions of WHERE, by which tables after a comma match."""
         match source:
             case DerivedTable(query, alias):
                 inner = self.query(query)
                 return replace(inner, columns=tuple(replace(c, table=alias) for c in inner.columns))
-            case TableReference():
+            case TableReference(at=at) | ConstantTable(at=at) if is_public(source, self.policy):
+                scope = Scope(self.policy)
+                every = (SelectItem(STAR, ColumnReference(STAR, None, at)),)
+                query = Query(source, every, None, (), None, (), None, 0, at=at)
+                return self.public_rows(query, scope.relation(source), None, scope.names, MAX_JOINED_ROWS)
+            case TableReference() | ConstantTable():
                 what = "a join of a released table with the rows of a table is not answered"
                 fix = "aggregate in both of them, and join what comes out"
                 raise Refused(ErrorCode.UNSUPPORTED, what, at=source.at, fix=fix)
@@ -358,17 +482,16 @@ class _Builder:
                 fix = "join the keys of a subquery, each once"
                 raise Refused(ErrorCode.UNSUPPORTED, what, at=source.at, fix=fix)
             case Join():
-                return self.join(source)
+                return self.join(source, where)
 
-    def join(self, node: Join) -> ReleasedTable:
+    def join(self, node: Join, where: list[Scalar]) -> ReleasedTable:
         """A join of released tables on equal columns, or of all rows of both."""
-        left, right = self.source(node.left), self.source(node.right)
+        left, right = self.source(node.left, where), self.source(node.right, where)
         names = tuple(c.name for c in left.columns if _has_name(right, c.name)) if node.natural else node.using
         using = {name.lower() for name in names}
-        hidden = tuple(c for c in right.columns if c.name.lower() not in using)
-        shown = (*hidden, *left.columns) if node.swapped else (*left.columns, *hidden)
-        both = ReleasedTable(left.node, shown, _pairs(left.rows, right.rows, node))
-        every = ReleasedTable(left.node, (*left.columns, *right.columns), both.rows)
+        others = tuple(replace(c, hidden=c.hidden or c.name.lower() in using) for c in right.columns)
+        shown = (*others, *left.columns) if node.swapped else (*left.columns, *others)
+        every = ReleasedTable(left.node, (*left.columns, *right.columns), 0)
         pairs: list[tuple[Scalar, Scalar]] = []
         rest: list[Scalar] = []
         for name in names:
@@ -391,7 +514,10 @@ class _Builder:
         if rest and node.outer:
             what = "an outer join of released tables on anything but equal columns is not answered"
             raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix="filter in the subqueries")
+        if node.is_cross:
+            pairs += _pairs_of_where(where, every, ours)
         kind = "full" if node.full else "left" if node.outer else "inner"
+        both = ReleasedTable(left.node, shown, _pairs(left, right, pairs, node))
         joined: Node = Combine(left.node, right.node, tuple(pairs), kind)
         for part in rest:
             joined = Filter(joined, part)
@@ -403,7 +529,7 @@ class _Builder:
         computed, columns = [], []
         for column in both.columns:
             scalar: Scalar = ColumnReference(column.column)
-            if column.name.lower() in using:
+            if column.name.lower() in using and not column.hidden:
                 other = _find(ColumnReference(column.name), right).scalar
                 scalar = Case(((Call(Function.IS_NULL, (scalar,)), other),), scalar)
             name = next(self.names)
@@ -416,11 +542,36 @@ def _has_name(table: ReleasedTable, name: str) -> bool:
     return any(column.name.lower() == name.lower() for column in table.columns)
 
 
-def _pairs(left: int, right: int, node: Join) -> int:
-    if left * right > _MOST_PAIRS:
-        what = f"a join of released tables of up to {left:,} and {right:,} rows is not answered"
+def _pairs(left: ReleasedTable, right: ReleasedTable, on: list[tuple[Scalar, Scalar]], node: Join) -> int:
+    """The most rows of a join. A row finds at most one where the columns that it is matched on are unique."""
+    ours = {one.name for one, _ in on if isinstance(one, ColumnReference)}
+    theirs = {other.name for _, other in on if isinstance(other, ColumnReference)}
+    if any(key <= theirs for key in right.unique):
+        return left.rows + (right.rows if node.full else 0)
+    if any(key <= ours for key in left.unique):
+        return right.rows + (left.rows if node.outer else 0)
+    if left.rows * right.rows > _MOST_PAIRS:
+        what = f"a join of released tables of up to {left.rows:,} and {right.rows:,} rows is not answered"
         raise Refused(ErrorCode.TOO_LARGE, what, at=node.at, fix="group by fewer or coarser keys")
-    return left * right
+    return left.rows * right.rows
+
+
+def _pairs_of_where(where: list[Scalar], every: ReleasedTable, ours: set[str]) -> list[tuple[Scalar, Scalar]]:
+    """The equalities of WHERE between two tables with a comma between them. They stay in WHERE, too."""
+    found = []
+    for part in where:
+        if any(isinstance(node, ScalarSubquery | Window | Aggregate) for node in walk(part)):
+            continue
+        try:
+            bound = bind(
+                part, lambda leaf: _find(leaf, every) if isinstance(leaf, ColumnReference) else None, rows=False
+            )
+        except Refused:
+            continue  # it names columns of further tables, or is refused where WHERE is read
+        sides = _sides(bound.scalar, ours)
+        if sides is not None:
+            found.append(sides)
+    return found
 
 
 def _sides(scalar: Scalar, ours: set[str]) -> tuple[Scalar, Scalar] | None:
@@ -442,7 +593,7 @@ def _find(node: ColumnReference, table: ReleasedTable) -> TypedScalar:
         column
         for column in table.columns
         if column.name.lower() == node.name.lower()
-        and (node.table is None or node.table.lower() == column.table.lower())
+        and (not column.hidden if node.table is None else node.table.lower() == column.table.lower())
     ]
     if not found:
         where = node.table or " or ".join(dict.fromkeys(c.table for c in table.columns if c.table)) or "the subquery"
@@ -604,6 +755,7 @@ class _Outer:
         self.windows: dict[Window, ProgramColumn] = {}
         self.subqueries: dict[ScalarSubquery, ReleasedTable] = {}
         self.named = {output.name.lower(): output.scalar for output in query.outputs}
+        self.fixed: frozenset[str] = frozenset()  # the columns of which WHERE leaves one value
 
     def table(self) -> ReleasedTable:
         """The table that the query gives."""
@@ -612,6 +764,7 @@ class _Outer:
         node = self._with_subqueries(node)
         if where is not None:
             node = Filter(node, where)
+            self.fixed = frozenset(name for part in conjuncts(where) if (name := _fixed_column(part)))
         if query.sets is not None:
             what, fix = (
                 "grouping sets over released tables are not answered",
@@ -662,17 +815,25 @@ class _Outer:
             node = Distinct(node)
         if sorting or query.limit is not None or query.offset:
             node = Sort(node, tuple(sorting), query.limit, query.offset)
-        rows = self.source.rows if query.limit is None else min(query.limit, self.source.rows)
-        return ReleasedTable(node, tuple(columns), rows)
+        rows = 1 if self.groups and not self.keys else self.source.rows
+        if any(key <= self.fixed for key in self.source.unique):
+            rows = min(rows, 1)
+        rows = rows if query.limit is None else min(query.limit, rows)
+        keys = (frozenset(column.name for _, column in self.keys),) if self.groups else self.source.unique
+        passed = {each.scalar.name: each.name for each in computed if isinstance(each.scalar, ColumnReference)}
+        unique = tuple(frozenset(passed[name] for name in key) for key in keys if key <= passed.keys())
+        return ReleasedTable(node, tuple(columns), rows, unique)
 
     def _outputs(self) -> Iterator[tuple[str, Scalar]]:
         for output in self.query.outputs:
             if not isinstance(output.scalar, ColumnReference) or not is_star(output.scalar):
                 yield output.name, output.scalar
                 continue
-            wanted = output.scalar.table
+            wanted, without = output.scalar.table, {name.lower() for name in output.scalar.without or ()}
             for column in self.source.columns:
-                if wanted is None or wanted.lower() == column.table.lower():
+                if column.name.lower() in without:
+                    continue
+                if not column.hidden if wanted is None else wanted.lower() == column.table.lower():
                     yield column.name, ColumnReference(column.name, column.table or None)
 
     def _bind(self, scalar: Scalar, leaf: Callable[[Scalar], TypedScalar | None]) -> TypedScalar:
@@ -815,6 +976,16 @@ def _divide_exactly(node: Scalar) -> Scalar | None:
         return None
     sides = tuple(rebuild(side, _divide_exactly) for side in node.arguments)
     return Call(Function.DIVIDE, sides, node.at)
+
+
+def _fixed_column(condition: Scalar) -> str | None:
+    """The column of which a condition leaves one value at most: c = 1, c, or NOT c."""
+    match condition:
+        case Call(Function.EQUAL, (ColumnReference(name), Literal()) | (Literal(), ColumnReference(name))):
+            return name
+        case ColumnReference(name) | Call(Function.NOT, (ColumnReference(name),)):
+            return name
+    return None
 
 
 def _window_type(node: Window, arguments: list[TypedScalar]) -> Type:

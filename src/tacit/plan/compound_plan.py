@@ -9,7 +9,7 @@ from typing import Any
 
 from tacit.accounting.filters import GRAINS_PER_EPSILON, compute_charge
 from tacit.answers.choosing_values import ChoosingValue, placeholders_of
-from tacit.answers.post_processing_plan import CompoundPostProcessingPlan, ProgramResult
+from tacit.answers.post_processing_plan import CompoundPostProcessingPlan, ProgramResult, PublicTable
 from tacit.answers.program import Nothing, ProgramColumn
 from tacit.canonical import canonical_text
 from tacit.errors import ErrorCode, Refused
@@ -18,10 +18,11 @@ from tacit.plan.compound import compound, is_compound, read_joins
 from tacit.plan.flatten import flatten_query
 from tacit.plan.plan import Plan, plan_for, read_epsilon
 from tacit.plan.probe import ProbedColumn, probed_columns
+from tacit.plan.public_tables import PublicRead
 from tacit.plan.rewrite import count_values
 from tacit.policy.model import ROW_UNIT, Policy
 from tacit.privacy.loss import Compose, Loss
-from tacit.query.nodes import Literal, Query
+from tacit.query.nodes import Literal, Query, scanned_tables
 from tacit.query.types import Type
 
 
@@ -30,13 +31,15 @@ class CompoundPlan:
     """What is released for a question made of several, or of none, what all of it costs, and how to read it.
 
     Members are in the order of their keys. A question of one member is, for the ledger, that member: what is computed
-    from a release that was paid for is free.
+    from a release that was paid for is free. `public` are the rows of public tables that are read besides, each time
+    that it is asked.
     """
 
     members: tuple[Plan, ...]
     recipe: CompoundPostProcessingPlan
     unit: str
     values: tuple[ChoosingValue, ...] = ()  # which fill the placeholders of members
+    public: tuple[PublicRead, ...] = ()
 
     @property
     def key(self) -> str:
@@ -44,7 +47,8 @@ class CompoundPlan:
         if len(self.members) == 1:
             return self.members[0].key
         named = tuple((result.name, str(result.type)) for result in self.recipe.results) if not self.members else ()
-        text = canonical_text(("compound", tuple(member.key for member in self.members), named), PLANS)
+        read = ("public", tuple(read.rows for read in self.public)) if self.public and not self.members else ()
+        text = canonical_text(("compound", tuple(member.key for member in self.members), named, *read), PLANS)
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
@@ -66,11 +70,12 @@ class CompoundPlan:
     @property
     def tables(self) -> frozenset[str]:
         """The tables that the engine reads."""
-        return frozenset[str]().union(*(member.tables for member in self.members))
+        read = (scanned_tables(read.rows) for read in self.public)
+        return frozenset[str]().union(*(member.tables for member in self.members), *read)
 
     @property
     def cells(self) -> int:
-        """The most values that are released, from public numbers."""
+        """The most values that are released, from public numbers; what is read of public tables has its own limit."""
         return sum(member.cells for member in self.members)
 
 
@@ -81,6 +86,9 @@ def require_one(plan: AnyPlan) -> Plan:
     """The plan of a question that is one query over rows; Refused where it is made of several."""
     if isinstance(plan, CompoundPlan):
         what, fix = "a question made of several has no one release", "take each of them by itself"
+        raise Refused(ErrorCode.UNSUPPORTED, what, fix=fix)
+    if plan.listed is not None:
+        what, fix = "a question whose keys are rows of a public table is not tried", "write JOIN, or ask it"
         raise Refused(ErrorCode.UNSUPPORTED, what, fix=fix)
     return plan
 
@@ -95,14 +103,16 @@ def plan_question(query: Query, policy: Policy, epsilon: Any, *, rounded: bool =
     if not is_compound(query, policy):
         return plan_for(query, policy, epsilon, rounded=rounded)
     found = compound(query, policy)
-    share = len(found.members)
+    share = len(found.members) or 1
     price, delta = read_epsilon(epsilon, share, rounded=rounded), policy.question_delta / share
     plans = [_note_choice(member.plan(price, delta)) for member in found.members]
     ordered = sorted({plan.key: plan for plan in plans}.values(), key=lambda plan: plan.key)
     places = tuple(next(i for i, known in enumerate(ordered) if known.key == plan.key) for plan in plans)
     results = tuple(ProgramResult(column.name, column.column, column.type or Type.INT) for column in found.columns)
-    recipe = CompoundPostProcessingPlan(tuple(plan.recipe for plan in ordered), places, found.node, results)
-    return CompoundPlan(tuple(ordered), recipe, ordered[0].unit, found.values)
+    public = tuple(PublicTable(read.types) for read in found.public)
+    recipe = CompoundPostProcessingPlan(tuple(plan.recipe for plan in ordered), places, found.node, results, public)
+    unit = ordered[0].unit if ordered else ROW_UNIT
+    return CompoundPlan(tuple(ordered), recipe, unit, found.values, found.public)
 
 
 def _note_choice(plan: Plan) -> Plan:

@@ -88,7 +88,7 @@ def _connect(source: FromItem, conditions: list[Scalar], look: Look) -> tuple[Fr
     """The source with conditions in its joins, and the conditions that are left."""
     if not isinstance(source, Join | SemiJoin) or not _has_cross(source):
         return source, conditions
-    if isinstance(source, SemiJoin) or source.outer or source.using or source.natural:
+    if isinstance(source, SemiJoin) or source.outer or source.using or source.natural or source.kept:
         left, rest = _connect(source.left, conditions, look)
         right, _ = _connect(source.right, [], look)
         return replace(source, left=left, right=right), rest
@@ -103,7 +103,7 @@ def _connect(source: FromItem, conditions: list[Scalar], look: Look) -> tuple[Fr
 
 def _flatten(source: FromItem) -> Iterator[tuple[FromItem, list[Scalar]]]:
     """The sources of inner joins from left to right, each with the conditions of its join."""
-    if not isinstance(source, Join) or source.outer or source.using or source.natural:
+    if not isinstance(source, Join) or source.outer or source.using or source.natural or source.kept:
         yield source, []
         return
     yield from _flatten(source.left)

@@ -51,7 +51,7 @@ class ColumnAccuracy:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a question would cost and give. `groups` is None where the keys are private.
+    """What a question would cost and give. `groups` is None where the keys are private, or rows of public tables.
 
     `refused` is why asking it would be refused now: it costs more than what is left of a budget. None where it fits, or
     where what is left was not looked at.
@@ -121,6 +121,8 @@ class Explanation:
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 
     def _rows(self) -> str:
+        if self.groups is None and not self.keys:
+            return "as many rows as public tables give"
         if self.groups is None:
             return f"a row for each group that is shown, {MAX_GROUPS:,} at most; {self.keys}"
         return f"{self.groups:,} rows, one for each group" if self.groups != 1 else "one row"
@@ -167,7 +169,9 @@ def _explain_compound(plan: CompoundPlan, policy: Policy, level: Fraction) -> Ex
         delta=float(delta),
         unit=plan.unit,
         neighbors=str(policy.neighbors),
-        groups=None if shown else sum(member.recipe.groups or 0 for member in plan.members),
+        groups=None
+        if shown or (plan.public and not plan.members)
+        else sum(member.recipe.groups or 0 for member in plan.members),
         keys=shown[0] if shown else "",
         confidence=float(level),
         noise=tuple(_noise(part) for member in plan.members for part in member.parts),

@@ -93,8 +93,9 @@ class _Around:
         )
 
     def outputs(self, output: SelectItem) -> tuple[SelectItem, ...]:
-        if is_star(output.scalar):
-            return self.inner.outputs
+        if isinstance(output.scalar, ColumnReference) and is_star(output.scalar):
+            without = {name.lower() for name in output.scalar.without or ()}
+            return tuple(each for each in self.inner.outputs if each.name.lower() not in without)
         return (SelectItem(output.name, self.read(output.scalar)),)
 
     def read(self, scalar: Scalar) -> Scalar:

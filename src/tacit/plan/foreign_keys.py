@@ -14,6 +14,7 @@ from tacit.query.functions import Function
 from tacit.query.nodes import (
     Call,
     ColumnReference,
+    ConstantTable,
     DerivedTable,
     Exists,
     FromItem,
@@ -122,7 +123,7 @@ def all_keys(source: FromItem, policy: Policy) -> WantedKeys:
     )
 
 
-def leaves_of(source: FromItem) -> Iterator[TableReference | DerivedTable]:
+def leaves_of(source: FromItem) -> Iterator[TableReference | DerivedTable | ConstantTable]:
     """The tables and subqueries of a source, from left to right."""
     if isinstance(source, Join | SemiJoin):
         yield from leaves_of(source.left)
@@ -163,7 +164,9 @@ def _conditions(query: Query | UnionAll) -> Iterator[Scalar]:
     yield from (part.where for part in parts if part.where is not None)
 
 
-def _lists(leaf: TableReference | DerivedTable, name: str, policy: Policy) -> bool:
+def _lists(leaf: TableReference | DerivedTable | ConstantTable, name: str, policy: Policy) -> bool:
+    if isinstance(leaf, ConstantTable):
+        return any(column.lower() == name for column in leaf.columns)
     if isinstance(leaf, TableReference):
         table = policy.table(leaf.table)
         return table is not None and table.column(name) is not None
@@ -171,7 +174,7 @@ def _lists(leaf: TableReference | DerivedTable, name: str, policy: Policy) -> bo
     return any(is_star(output.scalar) or output.name.lower() == name for output in first.outputs)
 
 
-def _holds(leaf: TableReference | DerivedTable, name: str, policy: Policy) -> bool:
+def _holds(leaf: TableReference | DerivedTable | ConstantTable, name: str, policy: Policy) -> bool:
     """Whether a table has a column of that name, listed or not."""
     table = policy.table(leaf.table) if isinstance(leaf, TableReference) else None
     if table is not None and name in {key.lower() for key in unlisted_keys(policy, table)}:

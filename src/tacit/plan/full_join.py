@@ -21,6 +21,7 @@ from tacit.plan.semi_join import keep_unmatched
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.nodes import (
     ColumnReference,
+    Constants,
     EquiJoin,
     Join,
     Literal,
@@ -47,7 +48,7 @@ def check_size(sides: Sides, node: Join) -> None:
 
 def _count_scans(rows: RelationalNode) -> int:
     match rows:
-        case Scan():
+        case Scan() | Constants():
             return 1
         case Projection(source) | PerUnitAggregation(source) | UnitWindow(source):
             return _count_scans(source)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.bounds import TypedScalar
+from tacit.plan.constants import count_combinations, evaluate_constants, has_distinct_values
+from tacit.plan.range_join import find_range
 from tacit.plan.relation import Field, Relation, RowReference, condition
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.functions import Function
@@ -15,6 +17,7 @@ from tacit.query.nodes import (
     Call,
     Case,
     ColumnReference,
+    Constants,
     EquiJoin,
     Join,
     Literal,
@@ -30,6 +33,9 @@ from tacit.query.nodes import (
 )
 from tacit.query.suggest import quote_scalar
 from tacit.query.types import Type
+
+_MOST_KEYS = 20  # of rows that two tables make together
+_MOST_COMBINATIONS = 100_000  # of the rows of tables in the text
 
 
 @dataclass(frozen=True)
@@ -79,8 +85,13 @@ def join_relations(left: Relation, right: Relation, node: Join, new_names: Itera
         right = _fill_right_side(right, new_names)
     both = put_together(left, right, node)
     pairs, rest = _pairs(left, right, both, node)
+    if node.is_cross and _has_constants(left, right):
+        return _cross(left, right, both, node)
     if not pairs:
-        raise _without_equality(left, right, node)
+        ranged = find_range(left, right, both, rest)
+        if ranged is None:
+            raise _without_equality(left, right, node)
+        pairs, rest = [JoinPair(None, None, ranged.left, ranged.right)], ranged.rest
     match = match_units(left, right, pairs, node)
     both = _keep_uniqueness(both, left, right, match)
     if node.outer:
@@ -102,6 +113,23 @@ def join_relations(left: Relation, right: Relation, node: Join, new_names: Itera
         return whole
     where = [condition(whole.bind(part), "ON", find_location(part)) for part in rest]
     return replace(whole, rows=_filter_rows(rows, where))
+
+
+def _has_constants(left: Relation, right: Relation) -> bool:
+    """Whether both sides are public, and one of them is a small table in the text."""
+    public = left.people is None and right.people is None
+    return public and any(evaluate_constants(side.rows) is not None for side in (left, right))
+
+
+def _cross(left: Relation, right: Relation, both: Relation, node: Join) -> Relation:
+    """Every row of the one public relation with every row of the other: what is unique in each is so together."""
+    if count_combinations(left.rows) * count_combinations(right.rows) > _MOST_COMBINATIONS:
+        what = f"a CROSS JOIN of more than {_MOST_COMBINATIONS:,} rows of tables in the text"
+        raise _refuse(node, what, "say which of their rows match, or write fewer rows")
+    keys = [[*side.keys, *(frozenset({f.raw}) for f in side.fields if f.unique)] for side in (left, right)]
+    together = tuple(one | other for one in keys[0] for other in keys[1])[:_MOST_KEYS]
+    fields = tuple(replace(f, unique=False) for f in both.fields)
+    return replace(both, rows=EquiJoin(left.rows, right.rows, ()), fields=fields, keys=together)
 
 
 def _keep_uniqueness(both: Relation, left: Relation, right: Relation, match: _Match) -> Relation:
@@ -212,6 +240,8 @@ def columns_of(rows: RelationalNode) -> Iterator[str]:
     match rows:
         case Scan(_, columns):
             yield from (here for _, here in columns)
+        case Constants(columns):
+            yield from (name for name, _ in columns)
         case Projection(_, columns):
             yield from (name for name, _ in columns)
         case EquiJoin(left, right):
@@ -230,9 +260,13 @@ def columns_of(rows: RelationalNode) -> Iterator[str]:
 def match_units(left: Relation, right: Relation, pairs: list[JoinPair], node: Join) -> _Match:
     """Whose rows the joined ones are, and how many may be kept of a unit."""
     left_once = is_unique(right, [pair.theirs for pair in pairs])
+    left_once = left_once or has_distinct_values(right, [pair.right.scalar for pair in pairs])
     right_once = is_unique(left, [pair.ours for pair in pairs])
+    right_once = right_once or has_distinct_values(left, [pair.left.scalar for pair in pairs])
     if left.people is None and right.people is None:
-        return _Match(left, _as_compound(left, right, pairs), left_once, right_once and not node.outer)
+        # Rows that find nothing have NULL there, which is no value; but of old questions the key stays what it is.
+        once = right_once and (node.kept or not node.outer)
+        return _Match(left, _as_compound(left, right, pairs), left_once, once)
     if right.people is None:
         if not left_once:
             raise _not_unique(right, [pair.theirs for pair in pairs], node)

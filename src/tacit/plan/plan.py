@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
@@ -42,6 +42,8 @@ from tacit.plan.contribution import contribution_to_account
 from tacit.plan.flatten import flatten_query
 from tacit.plan.noise import Part, Pick, Setting, Shown, Spending, spend
 from tacit.plan.notes import about_constants, about_reading, about_rows
+from tacit.plan.public_keys import list_keys, mark_kept
+from tacit.plan.public_tables import PublicRead
 from tacit.plan.relation import Relation
 from tacit.plan.rewrite import rewrite_query
 from tacit.plan.scope import Scope
@@ -84,6 +86,7 @@ class Plan:
     loss: Loss
     delta: Fraction
     key: str
+    listed: PublicRead | None = None  # the rows of public tables that are the keys
 
     @property
     def epsilon_delta(self) -> tuple[Fraction, Fraction]:
@@ -99,6 +102,11 @@ class Plan:
     @property
     def values(self) -> tuple[ChoosingValue, ...]:
         """The released values that choose its rows: none."""
+        return ()
+
+    @property
+    def public(self) -> tuple[PublicRead, ...]:
+        """The rows of public tables that are read to finish it: none."""
         return ()
 
     @property
@@ -121,12 +129,22 @@ class Plan:
         groups = MAX_GROUPS if self.recipe.groups is None else self.recipe.groups
         return groups * max(len(self.parts), len(self.recipe.results))
 
-    def release(self, exact: Mapping[GroupKeys, tuple[MeasureValue, ...]], bits: Bits) -> Release:
+    def release(
+        self,
+        exact: Mapping[GroupKeys, tuple[MeasureValue, ...]],
+        bits: Bits,
+        listed: Sequence[GroupKeys] | None = None,
+    ) -> Release:
         """The noisy integers and the choices: for each part, one for each group that is shown, or a top-k's names.
 
         A public group that no row fell into is a group of nothing, and gets its noise like any other. Private ones are
-        taken in the order of their keys, which does not depend on how the data lies.
+        taken in the order of their keys, which does not depend on how the data lies. `listed` are the keys that were
+        read from public tables, where the plan has such.
         """
+        if self.listed is not None:
+            assert listed is not None
+            known = list(listed)
+            return Release(known, [self._part(part, exact, known, bits) for part in self.parts])
         if self.shown is None:
             groups: list[GroupKeys] = list(product(*(key.values or () for key in self.exact.keys)))
             return Release(None, [self._part(part, exact, groups, bits) for part in self.parts])
@@ -199,10 +217,13 @@ class BoundQuestion:
     needed: dict[Measurement, Fraction]
     recipe: PostProcessingPlan  # without the parts, which follow from an epsilon
     each: ContributionBounds
+    listed: PublicRead | None = None
 
     def plan(self, price: Fraction, delta: Fraction) -> Plan:
         """The plan at an epsilon and a delta."""
         relation, groups = self.relation, self.recipe.groups
+        if self.listed is not None:  # so many are read at most, and no more groups mean no less noise
+            groups = max(MAX_GROUPS, 2 * self.each.groups)
         if groups is None and delta == 0:
             keys = zip(self.query.keys, self.halves.keys, strict=True)
             private = next(key for key, known in keys if known.values is None)
@@ -215,7 +236,7 @@ class BoundQuestion:
         accounted = contribution_to_account(self.each, relation.unit is not None)
         spending = spend(self.needed, price, delta, Setting(accounted, self.policy.neighbors, groups))
         exact = _exact(self.halves, relation, self.each, spending)
-        key = _key(self.policy, exact, spending)
+        key = _key(self.policy, exact, spending, self.listed)
         parts = Releases(_read(part) for part in spending.parts)
         notes = (*self.recipe.notes, *about_rows(exact, relation.called))
         return Plan(
@@ -227,6 +248,7 @@ class BoundQuestion:
             spending.loss,
             spending.delta,
             key,
+            self.listed,
         )
 
 
@@ -243,6 +265,7 @@ def bind_question(query: Query, policy: Policy, *, canonical: bool = True) -> Bo
 
 
 def _bind(query: Query, policy: Policy, *, canonical: bool) -> BoundQuestion:
+    query = mark_kept(query, policy)
     scope = Scope(policy)
     query, relation = scope.open(query)
     if relation.people is None:
@@ -253,6 +276,9 @@ def _bind(query: Query, policy: Policy, *, canonical: bool) -> BoundQuestion:
             fix="read public tables where they are; join one to a private table to use it here",
         )
     halves = split(query, relation, canonical=canonical)
+    listed = list_keys(query, relation, scope.kept[0], halves, policy) if scope.kept else None
+    if listed is not None:
+        halves = replace(halves, keys=tuple(replace(key, values=None) for key in halves.keys))
     said = dict.fromkeys(
         [*scope.notes, *halves.notes, *about_reading(query, relation), *about_constants(query, relation)]
     )
@@ -261,12 +287,14 @@ def _bind(query: Query, policy: Policy, *, canonical: bool) -> BoundQuestion:
     needed = [function_of(a.aggregate).measure(a, averaged) for a in halves.aggregates]
     chosen = _collect_needs(halves, needed)
     recipe = replace(_recipe(query, halves, needed, list(chosen)), notes=tuple(said))
+    if listed is not None:
+        recipe = replace(recipe, keys=tuple(replace(key, listed=True) for key in recipe.keys))
     each = (
         relation.each
         if recipe.groups is None
         else replace(relation.each, groups=min(relation.each.groups, recipe.groups))
     )
-    if recipe.groups is None and relation.unit is None and not relation.single and each.rows > 1:
+    if recipe.groups is None and listed is None and relation.unit is None and not relation.single and each.rows > 1:
         raise Refused(
             ErrorCode.PRIVATE_KEY,
             "private keys over rows that may occur several times are not answered",
@@ -274,7 +302,7 @@ def _bind(query: Query, policy: Policy, *, canonical: bool) -> BoundQuestion:
             fix="group by a column with declared values",
         )
     _check_lists(chosen, recipe.groups, query)
-    return BoundQuestion(query, policy, relation, halves, chosen, recipe, each)
+    return BoundQuestion(query, policy, relation, halves, chosen, recipe, each, listed)
 
 
 def read_epsilon(epsilon: Any, share: int = 1, *, rounded: bool = True) -> Fraction:
@@ -388,11 +416,12 @@ def _no_delta(policy: Policy) -> str:
     return "of which your budget has none" if policy.delta_per_question else "which the policy sets to zero"
 
 
-def _key(policy: Policy, exact: Aggregation, spending: Spending) -> str:
+def _key(policy: Policy, exact: Aggregation, spending: Spending, listed: PublicRead | None) -> str:
     """The name of the private half: equal for questions that differ only in post-processing.
 
     The epsilon is in it through the noise, and the data's epoch through the policy's digest.
     """
     parts = [(part.need, part.mechanism) for part in spending.parts]
-    text = canonical_text((policy.digest, exact, parts, spending.shown), PLANS)
+    keys = () if listed is None else (listed.rows,)
+    text = canonical_text((policy.digest, exact, parts, spending.shown, *keys), PLANS)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -261,7 +261,7 @@ def _without_using(query: Query, policy: Policy) -> Query:
         if not isinstance(source, Join):
             return source if isinstance(source, TableReference) else None
         left, right = change(source.left), change(source.right)
-        if left is None or right is None or source.outer or source.natural:
+        if left is None or right is None or source.outer or source.natural or source.kept:
             return None
         parts = conjuncts(source.on)
         for name in source.using:
@@ -304,7 +304,7 @@ def _conditions(source: FromItem) -> list[Scalar] | None:
     if not isinstance(source, Join):
         return []
     left, right = _conditions(source.left), _conditions(source.right)
-    if left is None or right is None or source.outer or source.using or source.natural:
+    if left is None or right is None or source.outer or source.using or source.natural or source.kept:
         return None
     return [*left, *right, *conjuncts(source.on)]
 

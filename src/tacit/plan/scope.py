@@ -13,6 +13,8 @@ no others; what is kept of them is bounded afterwards, by a choice that looks at
 - A LEFT JOIN keeps rows that find nothing. Which rows of the right side there are to be found, and whether a row looks
   for any, are conditions on rows of the same unit.
 - Where a row of a LEFT JOIN may find several, by a condition on both sides, see `plan/left_join.py`.
+- A LEFT JOIN from public tables is their inner join, whose keys are read from them (`plan/public_keys.py`). Tables in
+  the text are public (`plan/constants.py`), and may be matched by ranges that do not overlap (`plan/range_join.py`).
 - A FULL JOIN of private relations is a LEFT JOIN and the other side's rows that find nothing (`plan/full_join.py`).
 - A subquery without aggregates computes row by row. One that groups by the unit computes from each unit's own rows,
   with aggregates that are exact and do not depend on the order of rows. So do windows whose partition contains the
@@ -55,6 +57,7 @@ from tacit.plan.aliases import read_aliases
 from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar
 from tacit.plan.caps import cap_of
 from tacit.plan.connect import connect_sources
+from tacit.plan.constants import read_constants
 from tacit.plan.filtering_join import keep_matching
 from tacit.plan.flatten import aggregates
 from tacit.plan.fold import aggregate_per_unit
@@ -79,6 +82,7 @@ from tacit.query.nodes import (
     Case,
     Clamp,
     ColumnReference,
+    ConstantTable,
     DerivedTable,
     EquiJoin,
     FromItem,
@@ -112,6 +116,7 @@ class Scope:
     notes: list[str] = field(default_factory=list, repr=False)  # on the subqueries
     # What was looked up, by the identity of the source, which is kept: each is looked up once.
     looks: dict[int, tuple[FromItem, Relation]] = field(default_factory=dict, repr=False)
+    kept: list[Relation] = field(default_factory=list, repr=False)  # public ones whose rows are keys
 
     def open(self, query: Query, *, is_inner: bool = False) -> tuple[Query, Relation]:
         """What FROM means, and the query over it: IN and EXISTS with a subquery are columns, and WHERE is what is left.
@@ -145,6 +150,8 @@ class Scope:
                     check_size(sides, source)
                     again = self.relation(source.left, wanted), self.relation(source.right, wanted)
                     return join_fully(sides, again, source, self.names)
+                if source.kept and not source.outer and sides[1].people is not None:
+                    self.kept.append(sides[0])
                 if finds_several(*sides, source):
                     check_size(sides, source)
                     none = SemiJoin(source.left, source.right, source.on, source.using, False, True, source.at)
@@ -158,6 +165,8 @@ class Scope:
             case SemiJoin():
                 left = self.relation(source.left, wanted)
                 return keep_matching(source, self.look(source.right), RowValues(left, self))
+            case ConstantTable():
+                return read_constants(source, self.names)
             case DerivedTable(query, alias):
                 inner = self.rows_of(query)
                 fields = tuple(replace(f, source=alias, hidden=False) for f in inner.fields)
@@ -436,11 +445,11 @@ def expand_stars(outputs: tuple[SelectItem, ...], relation: Relation) -> Iterato
     """The outputs, with * for every column that may be named."""
     for output in outputs:
         if isinstance(output.scalar, ColumnReference) and is_star(output.scalar):
-            wanted = output.scalar.table
+            wanted, without = output.scalar.table, {name.lower() for name in output.scalar.without or ()}
             yield from (
                 SelectItem(f.name, ColumnReference(f.name, f.source))
                 for f in relation.fields
-                if belongs_to(f, wanted) and not f.is_internal
+                if belongs_to(f, wanted) and not f.is_internal and f.name.lower() not in without
             )
         else:
             yield output

@@ -7,22 +7,25 @@ from tacit.privacy.sensitivity import ContributionBounds
 from tacit.privacy.unit import Neighbors
 from tacit.query import nodes
 from tacit.query.functions import Function
+from tacit.query.types import Type
 
 NODES: Table = {
     ContributionBounds: tag("Contribution", "groups rows", later="total"),
     Function: tag("Fn"),
     Neighbors: tag("Neighbors"),
+    Type: tag("Type"),
     nodes.Aggregation: tag("Aggregation", "source where unit keys keep measures salt"),
+    nodes.Constants: tag("Constants", "columns rows"),
     nodes.Call: tag("Call", "function arguments"),
     nodes.Case: tag("Case", "branches otherwise"),
     nodes.Clamp: tag("Clamp", "operand lower upper whole"),
-    nodes.ColumnReference: tag("Column", "name table"),
+    nodes.ColumnReference: tag("Column", "name table", later="without"),
     nodes.PerUnitAggregation: tag("Fold", "source keys measures"),
     nodes.GroupKey: tag("GroupKey", "scalar values"),
     nodes.Literal: tag("Literal", "value"),
     nodes.EquiJoin: tag("Match", "left right on outer"),
     nodes.ExactStatistic: tag("Measure", "function argument"),
-    nodes.Placeholder: tag("Placeholder", "name"),
+    nodes.Placeholder: tag("Placeholder", "name type"),
     nodes.Quantize: tag("Quantize", "operand step lower upper"),
     nodes.Scan: tag("Scan", "table columns"),
     nodes.Projection: tag("Select", "source columns where"),

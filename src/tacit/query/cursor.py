@@ -25,7 +25,7 @@ from tacit.query.refusals import (
     to_printable,
 )
 
-_OPENINGS = frozenset({"SELECT", "WITH", "FROM", "("})
+_OPENINGS = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "("})
 _PREFIX = 2  # letters before a quote that may change what it means, as in E'\n'
 _SIGNS = "<=> <> <= >= != == || ** :: // ~~* ~~ ~* ~ !~~ !~ ^@ + - * / % ^ = < > ( ) [ ] , . ;"
 _ALLOWED = frozenset(_SIGNS.split())

@@ -10,9 +10,11 @@ from tacit.query.function_calls import Aggregates
 from tacit.query.nodes import (
     STAR,
     ColumnReference,
+    ConstantTable,
     DerivedTable,
     FromItem,
     Join,
+    Literal,
     Query,
     Scalar,
     SelectItem,
@@ -35,6 +37,7 @@ from tacit.query.refusals import (
     size,
     to_printable,
 )
+from tacit.query.types import parse_iso_date
 
 _FILTERS = frozenset({"SEMI", "ANTI"})
 _JOINS = UNSUPPORTED_JOINS.keys() | _FILTERS | {"JOIN", "INNER", "LEFT", "RIGHT", "FULL", "OUTER", "CROSS", "NATURAL"}
@@ -42,7 +45,15 @@ _SIDES = frozenset({"LEFT", "RIGHT", "FULL"})
 _KINDS = frozenset({"", "INNER", "CROSS", *_SIDES, *(f"{side} OUTER" for side in _SIDES)}) | {
     f"{side}{kind}" for kind in _FILTERS for side in ("", "LEFT ")
 }
-_QUERIES = frozenset({"SELECT", "WITH", "FROM"})
+_QUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE"})
+SERIES = {  # functions that give a series, and whether the end is in it
+    "GENERATE_SERIES": "inclusive",
+    "GENERATE_DATE_ARRAY": "inclusive",
+    "GENERATE_TIMESTAMP_ARRAY": "inclusive",
+    "GENERATE_ARRAY": "inclusive",
+    "RANGE": "exclusive",
+}
+_MAX_SERIES = 8
 _SYSTEM_SCHEMAS = frozenset({"information_schema", "pg_catalog"})
 
 
@@ -64,6 +75,7 @@ class FromParser(ExpressionParser):
         self.sources = 0
         self.nodes = 0
         self.unnamed = 0
+        self.series = 0
         self.schemas: dict[str, tuple[str, ...]] = {}  # of the tables that were named with one, in small letters
 
     def subquery(self) -> Query | UnionAll:
@@ -194,6 +206,13 @@ class FromParser(ExpressionParser):
             raise refuse_unsupported("a file", "name a table of the policy", self.here())
         if self.token.kind == "word" and self.after() == "(" and self.sees("LATERAL"):
             self.refuse_unexpected("a table")
+        if self.token.kind == "word" and self.after() == "(" and self.token.key in {*SERIES, "UNNEST"}:
+            return self._series(start)
+        return self.table()
+
+    def table(self) -> FromItem:
+        """A table by its name, with those of its schemas before and an alias behind."""
+        start = self.index
         names = self._qualified_name(start)
         table, part = names[-1], self.parts.get(names[-1].lower()) if len(names) == 1 else None
         alias, columns = self._alias()
@@ -206,6 +225,37 @@ class FromParser(ExpressionParser):
             return TableReference(table, alias, self.since(start))
         at = self.since(start)
         return DerivedTable(_name_columns(part.query, columns, alias, at) if columns else part.query, alias, at)
+
+    def _series(self, start: int) -> ConstantTable:
+        """GENERATE_SERIES(a, b, step) and the like, or UNNEST of one. Its column is called as it is, or as is said."""
+        nested = self.accept("UNNEST", "(")
+        word = self.token.key
+        if word not in SERIES or self.after() != "(":
+            fix = "give it a series of constants, or name a table of the policy"
+            raise refuse_unsupported("UNNEST of anything but a series", fix, self.since(start))
+        self.index += 2
+        arguments = [self.count_parts(self.scalar())]
+        while self.accept(","):
+            arguments.append(self.count_parts(self.scalar()))
+        self.expect(")")
+        if nested:
+            self.expect(")")
+        at = self.since(start)
+        if len(arguments) == 1 and word == "RANGE":
+            arguments.insert(0, Literal(0))
+        if not 2 <= len(arguments) <= 3:
+            raise Refused(
+                ErrorCode.SYNTAX, f"{word} takes a start, an end and a step", at=at, fix=f"write {word}(1, 10, 1)"
+            )
+        if word == "GENERATE_DATE_ARRAY":
+            arguments = [_to_date(argument) for argument in arguments]
+        alias, columns = self._alias()
+        alias = alias or word.lower()
+        self._add(1, 0)
+        self.series += 1
+        if self.series > _MAX_SERIES:
+            raise refuse_too_large(f"the question has more than {_MAX_SERIES} series", at)
+        return ConstantTable(columns[:1] or (alias,), (tuple(arguments),), alias, SERIES[word], at)
 
     def _qualified_name(self, start: int) -> list[str]:
         """The name of a table with the schemas before it. There is one namespace, so any schema will do.
@@ -232,9 +282,6 @@ class FromParser(ExpressionParser):
     def _brackets(self, start: int) -> FromItem:
         """A subquery, or a join in brackets. A join that has a name is a subquery of all its columns."""
         inner = next(token.key for token in self.tokens[start:] if token.key != "(")
-        if inner == "VALUES":
-            at = self.through(start, self.closing[start])
-            raise refuse_unsupported("VALUES", "name a table of the policy", at)
         query: Query | UnionAll
         if inner not in _QUERIES:
             self.index += 1
@@ -274,6 +321,12 @@ class FromParser(ExpressionParser):
             at, fix = self.through(self.index - 1, self.index - 1), "give each column a name of its own"
             raise Refused(ErrorCode.AMBIGUOUS, "two columns have the same name", at=at, fix=fix)
         return tuple(names)
+
+
+def _to_date(argument: Scalar) -> Scalar:
+    """A text that is a date as one."""
+    day = parse_iso_date(argument.value) if isinstance(argument, Literal) and isinstance(argument.value, str) else None
+    return argument if day is None else Literal(day)
 
 
 def _is_suffix(schemas: tuple[str, ...], known: tuple[str, ...]) -> bool:

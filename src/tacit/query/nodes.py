@@ -41,11 +41,12 @@ class Literal:
 
 @dataclass(frozen=True)
 class ColumnReference:
-    """A column by name; `table` is the qualifier, if one was written."""
+    """A column by name; `table` is the qualifier, if one was written. `without` are columns that * leaves out."""
 
     name: str
     table: str | None = None
     at: SourceLocation | None = _place()
+    without: tuple[str, ...] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -242,12 +243,27 @@ class DerivedTable:
 
 
 @dataclass(frozen=True)
+class ConstantTable:
+    """Rows of constants: VALUES (1, 'a'), (2, 'b'), or one row without columns where a query has no FROM.
+
+    A `series` has one row of its start, its end and its step, if there is one, and means all values from the one to the
+    other; the last is left out where it is "exclusive" and not "inclusive". `plan/constants.py` says what it means.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Scalar, ...], ...]
+    alias: str
+    series: str = ""
+    at: SourceLocation | None = _place()
+
+
+@dataclass(frozen=True)
 class Join:
     """Two sources matched by a condition, or by the columns of USING. `outer` is a LEFT JOIN.
 
     A RIGHT JOIN is the LEFT JOIN of the other side, and `swapped`: its columns come in the order of the text. A FULL
     JOIN is outer and `full`. `natural` matches the columns of the same name. Without any of these it is a comma or a
-    CROSS JOIN, whose condition stands in WHERE.
+    CROSS JOIN, whose condition stands in WHERE. `kept` is set by `plan/public_keys.py`.
     """
 
     left: FromItem
@@ -259,6 +275,7 @@ class Join:
     natural: bool = False
     swapped: bool = False
     full: bool = False
+    kept: bool = False
 
     @property
     def is_cross(self) -> bool:
@@ -284,7 +301,7 @@ class SemiJoin:
         return False
 
 
-FromItem = TableReference | DerivedTable | Join | SemiJoin
+FromItem = TableReference | DerivedTable | ConstantTable | Join | SemiJoin
 
 
 @dataclass(frozen=True)
@@ -337,6 +354,14 @@ class Scan:
 
     table: str
     columns: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Rows of constants: the name and the type of each column, and the values. Timestamps are integers."""
+
+    columns: tuple[tuple[str, Type], ...]
+    rows: tuple[tuple[LiteralValue, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -419,7 +444,7 @@ class RowUnion:
     parts: tuple[RelationalNode, ...]
 
 
-RelationalNode = Scan | Projection | EquiJoin | PerUnitAggregation | UnitWindow | RowUnion
+RelationalNode = Scan | Constants | Projection | EquiJoin | PerUnitAggregation | UnitWindow | RowUnion
 
 
 @dataclass(frozen=True)
@@ -456,6 +481,8 @@ def scanned_tables(node: RelationalNode) -> frozenset[str]:
     match node:
         case Scan(table):
             return frozenset({table})
+        case Constants():
+            return frozenset()
         case EquiJoin(left, right):
             return scanned_tables(left) | scanned_tables(right)
         case RowUnion(parts):
@@ -468,6 +495,8 @@ def column_names(node: RelationalNode) -> list[str]:
     match node:
         case Scan(_, columns):
             return [here for _, here in columns]
+        case Constants(columns):
+            return [name for name, _ in columns]
         case Projection(_, columns):
             return [name for name, _ in columns]
         case EquiJoin(left, right):

@@ -30,7 +30,9 @@ from tacit.query.nodes import (
     Aggregate,
     Call,
     ColumnReference,
+    ConstantTable,
     DerivedTable,
+    FromItem,
     Literal,
     OrderItem,
     Query,
@@ -186,8 +188,14 @@ class _QueryParser(FromParser):
     def _select(self, *, whole: bool) -> Query:
         """SELECT ... FROM ... WHERE ... GROUP BY ... HAVING ..."""
         start = self.index
-        if self.sees("FROM"):
-            raise self._refuse_from()
+        if self.sees("VALUES"):
+            return self._values(start)
+        if self.accept("TABLE"):
+            return self._every(self.table(), start)
+        source = self.source() if self.accept("FROM") else None
+        if source is not None and not self.sees("SELECT"):  # FROM t, which is SELECT * FROM t
+            where = self.count_parts(self.scalar()) if self.accept("WHERE") else None
+            return replace(self._every(source, start), where=where)
         if self.token.key in WRITE_STATEMENTS | OTHER_STATEMENTS:
             raise refuse_statement(self.token.key, self.here())
         self.expect("SELECT")
@@ -199,11 +207,11 @@ class _QueryParser(FromParser):
             self.accept("ALL")
         top = self._top() if self.sees("TOP") and self.tokens[self.index + 1].kind == "number" else None
         outputs = self._outputs()
-        if not self.sees("FROM") and (self.token.kind == "end" or self.sees(")", ";") or self.token.key in _CLAUSES):
-            what = "the question does not name a table"
-            raise Refused(ErrorCode.UNKNOWN_TABLE, what, at=self.since(start), fix="name one of the tables")
-        self.expect("FROM")
-        source = self.source()
+        if source is None and not self._is_over():
+            self.expect("FROM")
+            source = self.source()
+        if source is None:
+            source = self._nothing(outputs, start)
         where = self.count_parts(self.scalar()) if self.accept("WHERE") else None
         keys, sets = self._keys(outputs) if self.accept("GROUP", "BY") else ((), None)
         having = self.count_parts(self.scalar()) if self.accept("HAVING") else None
@@ -220,6 +228,48 @@ class _QueryParser(FromParser):
             return found
         kept = _first_of(once) if found.qualify is None else Call(Function.AND, (found.qualify, _first_of(once)))
         return replace(found, qualify=kept)
+
+    def _is_over(self) -> bool:
+        """Whether a select list is not followed by FROM, as in SELECT 1."""
+        over = self.token.kind == "end" or self.sees(")", ";") or self.token.key in _CLAUSES | _STACKS
+        return over and not self.sees("FROM")
+
+    def _nothing(self, outputs: tuple[SelectItem, ...], start: int) -> ConstantTable:
+        """What a query without FROM is over: one row without columns, so that it names none."""
+        if any(isinstance(node, ColumnReference) for output in outputs for node in walk(output.scalar)):
+            what, fix = "the question does not name a table", "name one of the tables"
+            raise Refused(ErrorCode.UNKNOWN_TABLE, what, at=self.since(start), fix=fix)
+        return ConstantTable((), ((),), "", at=self.since(start))
+
+    def _every(self, source: FromItem, start: int) -> Query:
+        """SELECT * FROM a source."""
+        self.windows, self.once = {}, None
+        at = self.since(start)
+        every = SelectItem(STAR, ColumnReference(STAR, None, at))
+        return Query(source, (every,), None, (), None, (), None, 0, at=at)
+
+    def _values(self, start: int) -> Query:
+        """VALUES (1, 'a'), (2, 'b'): rows of constants, whose columns are column1, column2, ..."""
+        self.expect("VALUES")
+        rows = [self._values_row()]
+        while self.accept(","):
+            rows.append(self._values_row())
+        if any(len(row) != len(rows[0]) for row in rows):
+            what, fix = "the rows of VALUES have different lengths", "write as many values in each row"
+            raise Refused(ErrorCode.SYNTAX, what, at=self.since(start), fix=fix)
+        at = self.since(start)
+        names = tuple(f"column{number}" for number in range(1, len(rows[0]) + 1))
+        self.windows, self.once = {}, None
+        outputs = tuple(SelectItem(name, ColumnReference(name, None, at)) for name in names)
+        return Query(ConstantTable(names, tuple(rows), "values", at=at), outputs, None, (), None, (), None, 0, at=at)
+
+    def _values_row(self) -> tuple[Scalar, ...]:
+        self.expect("(")
+        row = [self.count_parts(self.scalar())]
+        while self.accept(","):
+            row.append(self.count_parts(self.scalar()))
+        self.expect(")")
+        return tuple(row)
 
     def _distinct_on(self, start: int) -> Window:
         """DISTINCT ON (a, b): one row of each, the first in the order of the query. It means a number of rows."""
@@ -310,9 +360,12 @@ class _QueryParser(FromParser):
         if not self.accept("*"):
             return None
         at = self.since(start)
-        if self.sees("EXCLUDE", "EXCEPT", "REPLACE", "RENAME", "LIKE", "ILIKE"):
+        if self.sees("REPLACE", "RENAME", "LIKE", "ILIKE"):
             raise refuse_unsupported(f"* {self.token.key}", "list the columns", self.through(start, self.index))
-        return ColumnReference(STAR, table, at)
+        without: tuple[str, ...] = ()
+        if self.accept("EXCLUDE") or self.accept("EXCEPT"):
+            without = self._column_names() if self.sees("(") else (self.name("a column"),)
+        return ColumnReference(STAR, table, at, without)
 
     def _given_name(self) -> str | None:
         token = self.token

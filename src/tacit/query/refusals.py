@@ -10,6 +10,7 @@ from difflib import get_close_matches
 
 from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.query.nodes import (
+    ConstantTable,
     DerivedTable,
     FromItem,
     Join,
@@ -78,7 +79,7 @@ _STATEMENTS = (
     "EXPORT GRANT IMPORT INSERT INSTALL LOAD MERGE PREPARE REPLACE RESET REVOKE ROLLBACK SET TRUNCATE UPDATE USE VACUUM"
 )
 WRITE_STATEMENTS = frozenset(_STATEMENTS.split())  # that write, or may
-OTHER_STATEMENTS = frozenset({"PIVOT", "TABLE", "UNPIVOT", "VALUES"})
+OTHER_STATEMENTS = frozenset({"PIVOT", "UNPIVOT"})
 METADATA_STATEMENTS = frozenset({"DESC", "DESCRIBE", "EXPLAIN", "PRAGMA", "SHOW", "SUMMARIZE"})
 
 _ORDER = "which row comes first decides it; ask for the min, max, median or mode"
@@ -253,5 +254,5 @@ def _nesting(source: FromItem) -> int:
             return max(_nesting(left), _nesting(right))
         case DerivedTable(query):
             return 1 + nesting(query)
-        case TableReference():
+        case TableReference() | ConstantTable():
             return 0

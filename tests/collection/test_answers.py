@@ -16,9 +16,9 @@ from tacit.policy.load import load
 from tacit.policy.model import Policy
 from tacit.query.dialects import QuestionDialect
 
-ANSWERED = 380
+ANSWERED = 436
 """How many of those labeled answerable are answered at least. It only rises."""
-SAME = 100
+SAME = 101
 """How many pairs of equal meaning are one charge at least. It only rises."""
 
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from tacit.aggregates.registry import read_question as parse
+from tacit.errors import ErrorCode, Refused
 from tacit.plan.plan import Plan, plan_for
 from tacit.plan.planner import Planner, make_plans
 from tacit.plan.question import Question
@@ -112,3 +113,12 @@ def test_an_answer_says_which_rows_are_in_no_group(plan: MakePlan) -> None:
     assert not said("SELECT ward, COUNT(*) FROM visits WHERE ward IS NOT NULL GROUP BY ward")
     assert not said("SELECT ward, COUNT(*) FROM visits WHERE ward IN ('A', 'B') GROUP BY ward")
     assert said("SELECT ward, COUNT(*) FROM visits WHERE ward IN ('A', 'B') OR age > 3 GROUP BY ward")
+
+
+def test_where_bounds_what_the_policy_does_not(plan: MakePlan) -> None:
+    for where in ("cost >= 1", "cost > 1 AND age < 9", "1 <= cost", "cost BETWEEN 1 AND 90.5"):
+        assert plan(f"SELECT AVG(LN(cost)) FROM visits WHERE {where}").parts
+    for where in ("cost >= 0", "cost >= 1 OR age > 3", "cost <> 1", "age >= 1"):
+        with pytest.raises(Refused) as caught:
+            plan(f"SELECT AVG(LN(cost)) FROM visits WHERE {where}")
+        assert caught.value.code is ErrorCode.UNBOUNDED

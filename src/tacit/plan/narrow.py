@@ -20,6 +20,7 @@ from tacit.query.functions import COMPARISONS, Function
 from tacit.query.nodes import (
     Aggregate,
     Call,
+    Clamp,
     ColumnReference,
     Literal,
     Placeholder,
@@ -29,7 +30,7 @@ from tacit.query.nodes import (
     walk,
 )
 from tacit.query.timestamps import to_microseconds
-from tacit.query.types import Key, Type, parse_iso_date
+from tacit.query.types import NUMERIC_TYPES, Key, Type, parse_iso_date
 
 _MOST_VALUES = 1_000  # that conditions are evaluated for
 _MOST_CONDITIONS = 20
@@ -80,6 +81,30 @@ class KeyNarrowing:
         if fields is None:
             return False
         return all(any(about == field and _is_strict(part) for about, part in self._conditions) for field in fields)
+
+    def bind(self, scalar: Scalar) -> TypedScalar:
+        """A scalar over the rows that WHERE leaves, with its columns clamped to what WHERE says of them.
+
+        That changes no value of such a row, and what is clamped has these bounds in any row.
+        """
+
+        def leaf(node: Scalar) -> TypedScalar | None:
+            found = self._relation.leaf(node)
+            if not isinstance(node, ColumnReference) or found is None or found.type not in NUMERIC_TYPES:
+                return found
+            low, high = found.lower, found.upper
+            for about, part in self._conditions:
+                least, most = _number_ends(part) if about == self._relation.field_of(node) else (None, None)
+                low = least if low is None or (least is not None and least > low) else low
+                high = most if high is None or (most is not None and most < high) else high
+            if found.type is Type.INT and low is not None and high is not None:
+                low, high = Fraction(math.ceil(low)), Fraction(math.floor(high))
+            if (low, high) == (found.lower, found.upper) or low is None or high is None or low > high:
+                return found
+            clamped = Clamp(found.scalar, low, high, found.type is Type.INT)
+            return replace(found, scalar=clamped, lower=low, upper=high, weight=found.weight + 1)
+
+        return bind(scalar, leaf, rows=True)
 
     def excludes_others(self, field: Field) -> bool:
         """Whether only declared values of a column meet WHERE, so that no row has the key for all others."""
@@ -136,6 +161,22 @@ class KeyNarrowing:
             return found
 
         return leaf
+
+
+def _number_ends(part: Scalar) -> tuple[Fraction | None, Fraction | None]:
+    """The least and the largest number that a condition leaves of a column, which it compares with a constant."""
+    match part:
+        case Call(Function.AND, parts):
+            ends = [_number_ends(each) for each in parts]
+            lows, highs = ([end for end in side if end is not None] for side in zip(*ends, strict=True))
+            return max(lows, default=None), min(highs, default=None)
+        case Call(function, (Literal() as value, ColumnReference() as column)) if function in _MIRRORED:
+            return _number_ends(Call(_MIRRORED[Function(function)], (column, value)))
+        case Call(function, (ColumnReference(), Literal(int() | Fraction() as value))) if not isinstance(value, bool):
+            number = Fraction(value)
+            low = number if function in {Function.GREATER, Function.GREATER_EQUAL, Function.EQUAL} else None
+            return low, number if function in {Function.LESS, Function.LESS_EQUAL, Function.EQUAL} else None
+    return None, None
 
 
 def _is_strict(part: Scalar) -> bool:

@@ -284,7 +284,14 @@ class _Splitter:
             first = self.relation.bind(scalar.arguments[0])
             if not first.nullable:
                 return first
-        bound = self.relation.bind(scalar)
+        try:
+            bound = self.relation.bind(scalar)
+        except Refused as refusal:
+            if refusal.code is not ErrorCode.UNBOUNDED:
+                raise
+            bound = self.narrowing.bind(scalar)  # WHERE may say what the policy does not
+        if not bound.is_bounded and bound.capped is None and bound.type in NUMERIC_TYPES:
+            bound = self.narrowing.bind(scalar)
         return replace(bound, scalar=order_operands(bound.scalar))
 
     def units_where(self, scalar: Scalar) -> TypedScalar | None:

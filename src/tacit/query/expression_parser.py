@@ -36,6 +36,7 @@ from tacit.query.nodes import (
     Call,
     Case,
     ColumnReference,
+    ConstantTable,
     Exists,
     InSubquery,
     Literal,
@@ -496,7 +497,7 @@ class ExpressionParser(TokenCursor, ABC):
             self.index += 1
             query = self.query()
             self.expect(")")
-            return ScalarSubquery(query, self.since(start))
+            return _only_value(query) or ScalarSubquery(query, self.since(start))
         self.index += 1
         found = self.scalar()
         if self.sees(","):
@@ -883,6 +884,14 @@ class ExpressionParser(TokenCursor, ABC):
             return refuse_unsupported(what, f"write {instead}: the time in the column's zone", at, instead)
         fix = CAST_SUGGESTIONS.get(kind, "leave it out: the types of columns are declared in the policy")
         return refuse_unsupported(what, fix, at)
+
+
+def _only_value(query: Query | UnionAll) -> Scalar | None:
+    """The value of (SELECT x), which has no FROM and nothing else; None for any other query."""
+    if not isinstance(query, Query) or not isinstance(query.source, ConstantTable) or query.source.columns:
+        return None
+    bare = Query(query.source, query.outputs, None, (), None, (), None, 0)
+    return query.outputs[0].scalar if query == bare and len(query.outputs) == 1 else None
 
 
 def _nearest(number: Fraction) -> int:

@@ -362,7 +362,7 @@ class _QueryParser(FromParser):
         at = self.since(start)
         if self.sees("REPLACE", "RENAME", "LIKE", "ILIKE"):
             raise refuse_unsupported(f"* {self.token.key}", "list the columns", self.through(start, self.index))
-        without: tuple[str, ...] = ()
+        without: tuple[str, ...] | None = None
         if self.accept("EXCLUDE") or self.accept("EXCEPT"):
             without = self._column_names() if self.sees("(") else (self.name("a column"),)
         return ColumnReference(STAR, table, at, without)

@@ -504,10 +504,10 @@ def test_what_would_show_rows_is_refused_and_free(connect, free, text):
         assert state == "42803" and error.getHint()
 
 
-def test_the_rows_of_a_public_table_alone_are_refused_and_free(connect, free):
+def test_the_rows_of_a_public_table_are_shown(connect):
     for mode in ("extended", "simple"):
-        state, error = refused(partial(ask, connect(preferQueryMode=mode), "SELECT * FROM public.wards LIMIT 200"))
-        assert state == "0A000" and error.getHint()
+        found = ask(connect(preferQueryMode=mode), "SELECT * FROM public.wards LIMIT 200")
+        assert found and all(len(row) == len(found[0]) for row in found)
 
 
 def test_what_follows_from_the_policy_alone_is_answered(connect):

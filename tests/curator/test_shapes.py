@@ -197,7 +197,7 @@ def test_a_refusal_is_the_same_whatever_the_rows(usual, tmp_path):
         ada = curator.analyst("ada")
         for text in (
             "SELECT SUM(loose) FROM v",
-            "SELECT SUM(1 / i) FROM v",
+            "SELECT SUM(1.0 / i) FROM v",
             "SELECT COUNT(*) FROM v JOIN public ON v.free = public.code",
             "SELECT COUNT(*) FROM v AS a JOIN v AS c ON a.t = c.t",
             "SELECT COUNT(*) FROM (SELECT g FROM v ORDER BY g LIMIT 3) AS u",

@@ -95,11 +95,19 @@ def _stack(
     columns: list[list[tuple[str, Scalar]]] = [[], []]
     others = iter([None] * len(left.fields) + [f for f in alone.fields if not f.is_internal])
     for found, other in zip(outer.fields, others, strict=True):
+        is_merged = other is None and found.name.lower() in using
+        if is_merged:  # by its name alone it is that of both sides
+            both = theirs[found.name.lower()]
+            name = next(names)
+            columns[0].append((name, found.bound.scalar))
+            columns[1].append((name, both.bound.scalar))
+            merged = _cover(found, both, name, is_unit=found.is_unit and both.is_unit)
+            fields.append(replace(merged, source=""))
         name = next(names)
-        merged = theirs[found.name.lower()] if other is None and found.name.lower() in using else other
         columns[0].append((name, found.bound.scalar))
-        columns[1].append((name, Literal(None) if merged is None else merged.bound.scalar))
-        fields.append(_cover(found, merged, name, is_unit=found.is_unit and merged is not None and merged.is_unit))
+        columns[1].append((name, Literal(None) if other is None else other.bound.scalar))
+        own = _cover(found, other, name, is_unit=found.is_unit and other is not None and other.is_unit)
+        fields.append(replace(own, hidden=own.hidden or is_merged))
     unit = next(names)
     for part, some in zip((outer, alone), columns, strict=True):
         assert part.unit is not None

@@ -3,7 +3,8 @@
 Each rule gives a query with the same rows, or the same value, on every table that the policy admits:
 
 - a subquery that computes from the rows of a table, each by itself, is that table, with both conditions;
-- the number of groups of a subquery that groups by one key, which is never NULL, is the number of its values;
+- the number of groups of a subquery that groups by one key is the number of its values, but for that of NULL, which
+  the answer says;
 - a condition that all aggregates of a question without groups have is a condition on rows: an aggregate leaves out the
   rows where FILTER is not true, and nothing else of the answer depends on them;
 - a LEFT JOIN is an inner one where WHERE is true only of rows that found a match;
@@ -147,7 +148,7 @@ def _only_selects(query: Query) -> bool:
 
 
 def count_values(query: Query, policy: Policy) -> Query:
-    """COUNT(*) of a subquery that groups by one key, which is never NULL, as COUNT(DISTINCT key)."""
+    """COUNT(*) of a subquery that groups by one key, as COUNT(DISTINCT key)."""
     source = query.source
     if not isinstance(source, DerivedTable) or not isinstance(source.query, Query) or query.keys or query.where:
         return query
@@ -156,31 +157,35 @@ def count_values(query: Query, policy: Policy) -> Query:
     counted = all(output.scalar == rows for output in query.outputs) and not (query.having or query.order)
     alone = len(inner.keys) == 1 and all(output.scalar == inner.keys[0] for output in inner.outputs)
     plain = not (inner.having or inner.offset or inner.sets or inner.qualify or _has_more(inner))
-    if not counted or not alone or not plain or inner.limit is not None or not _is_never_null(inner, policy):
+    if not counted or not alone or not plain or inner.limit is not None:
+        return query
+    is_nullable = _is_nullable(inner, policy)
+    if is_nullable is None:
         return query
     key = inner.keys[0]
     values = Aggregate("count", key, distinct=True, at=query.at)
     outputs = tuple(SelectItem(output.name, values) for output in query.outputs)
     rest = [part for part in conjuncts(inner.where) if part != _is_there(key)]  # which COUNT asks for anyway
-    return replace(query, source=inner.source, where=all_of(rest, inner.where), outputs=outputs)
+    notes = (*query.notes, "A group whose key is NULL is not counted.") if is_nullable else query.notes
+    return replace(query, source=inner.source, where=all_of(rest, inner.where), outputs=outputs, notes=notes)
 
 
 def _is_there(scalar: Scalar) -> Scalar:
     return Call(Function.NOT, (Call(Function.IS_NULL, (scalar,)),))
 
 
-def _is_never_null(inner: Query, policy: Policy) -> bool:
-    """Whether the only key of a private query is its unit, or a condition leaves out the rows where it is NULL."""
+def _is_nullable(inner: Query, policy: Policy) -> bool | None:
+    """Whether the only key of a private query may be NULL, as its unit may not; None of other queries."""
     key = inner.keys[0]
     try:
         _, relation = Scope(policy).open(replace(inner, keys=(), outputs=(SelectItem("n", Aggregate("count", None)),)))
         if relation.people is None:
-            return False
+            return None
         if relation.is_unit(key):
-            return True
-        return _is_there(key) in conjuncts(inner.where) or not relation.bind(key).nullable
+            return False
+        return _is_there(key) not in conjuncts(inner.where) and relation.bind(key).nullable
     except Refused:
-        return False
+        return None
 
 
 def _move_filter(query: Query) -> Query:

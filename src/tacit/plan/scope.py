@@ -447,7 +447,7 @@ def expand_stars(outputs: tuple[SelectItem, ...], relation: Relation) -> Iterato
         if isinstance(output.scalar, ColumnReference) and is_star(output.scalar):
             wanted, without = output.scalar.table, {name.lower() for name in output.scalar.without or ()}
             yield from (
-                SelectItem(f.name, ColumnReference(f.name, f.source))
+                SelectItem(f.name, ColumnReference(f.name, f.source or None))
                 for f in relation.fields
                 if belongs_to(f, wanted) and not f.is_internal and f.name.lower() not in without
             )

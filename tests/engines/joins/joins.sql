@@ -94,6 +94,12 @@ SELECT COUNT(*), COUNT(o.amount), COUNT(v.score), SUM(o.amount), SUM(v.score) FR
 -- FULL JOIN USING, whose column is that of either side
 SELECT COUNT(*), SUM(o.amount), SUM(v.score), COUNT(DISTINCT customer_id) FROM (SELECT customer_id, amount FROM orders) o FULL OUTER JOIN (SELECT customer_id, score FROM visits WHERE score > 1) v USING (customer_id)
 
+-- FULL JOIN USING, with a side's own column
+SELECT COUNT(*), COUNT(o.customer_id), COUNT(v.customer_id), COUNT(*) FILTER (WHERE o.customer_id IS NULL) FROM (SELECT customer_id, amount FROM orders) o FULL JOIN (SELECT customer_id, score FROM visits WHERE score > 1) v USING (customer_id)
+
+-- FULL JOIN USING, rows of one side only
+SELECT COUNT(*), SUM(v.score) FROM (SELECT customer_id, amount FROM orders WHERE amount > 20) o FULL JOIN (SELECT customer_id, score FROM visits) v USING (customer_id) WHERE o.customer_id IS NULL
+
 -- FULL JOIN of one row for each unit
 SELECT COUNT(*), SUM(LEAST(a.n, 9)), SUM(LEAST(b.n, 9)), COUNT(*) FILTER (WHERE a.n IS NULL) FROM (SELECT customer_id, COUNT(*) AS n FROM orders GROUP BY customer_id) a FULL JOIN (SELECT customer_id, COUNT(*) AS n FROM visits GROUP BY customer_id) b USING (customer_id)
 

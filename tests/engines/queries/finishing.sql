@@ -47,7 +47,7 @@ SELECT ward, SUM(cost) / COUNT(*) AS per_visit FROM visits WHERE ward <> 'empty'
 SELECT COUNT(*) * 2 AS a, SUM(age) - COUNT(*) AS b, -COUNT(*) AS c, ABS(0 - COUNT(*)) AS d, (SUM(age) + 1) / 2 AS e FROM visits;
 
 -- round
-SELECT ROUND(AVG(cost), 2) AS two, ROUND(AVG(cost)) AS whole, ROUND(COUNT(*) / 7, 3) AS three FROM visits;
+SELECT ROUND(AVG(cost), 2) AS two, ROUND(AVG(cost)) AS whole, ROUND(COUNT(*) / 7.0, 3) AS three FROM visits;
 
 -- round of integers
 SELECT ROUND(COUNT(*)) AS a, ROUND(SUM(age), 1) AS b FROM visits;

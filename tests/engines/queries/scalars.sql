@@ -8,7 +8,7 @@ SELECT SUM(age * grade) AS a, SUM(age * 2) AS b, SUM(cost * 0.5) AS c FROM visit
 SELECT SUM(age * age) AS a, SUM(score * score) AS s FROM people;
 
 -- division by a constant
-SELECT SUM(age / 2) AS half, SUM(cost / 4) AS quarter FROM visits;
+SELECT SUM(age / 2.0) AS half, SUM(cost / 4) AS quarter FROM visits;
 
 -- ~ division by a column
 SELECT SUM(cost / (age + 1)) AS s, AVG(cost / (grade + 0.5)) AS m FROM visits;

@@ -167,3 +167,21 @@ def test_a_name_of_the_select_list_in_where_is_what_it_names(policy) -> None:
     text = "SELECT ward AS w, COUNT(*), SUM(COUNT(*)) OVER () AS every FROM visits WHERE {} <> 'A' GROUP BY {}"
     named, plain = (compound(text.format(*names), policy) for names in (("w", "w"), ("ward", "ward")))
     assert named.key == plain.key
+
+
+@pytest.mark.parametrize(
+    ("sql", "noted"),
+    [
+        ("SELECT AVG(n) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)", True),
+        ("SELECT AVG(n) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) WHERE ward <> 'A'", True),
+        ("SELECT MIN(n), SUM(n) FROM (SELECT ward, room, COUNT(*) AS n FROM visits GROUP BY ward, room)", True),
+        ("SELECT AVG(n) FROM (SELECT n FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward))", True),
+        ("SELECT SUM(n), MAX(n) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)", False),
+        ("SELECT AVG(n) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward HAVING COUNT(*) > 5)", False),
+        ("SELECT AVG(n) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) WHERE n > 5", False),
+        ("SELECT AVG(n) FROM (SELECT COUNT(*) AS n FROM visits)", False),
+    ],
+)
+def test_declared_keys_without_rows_in_an_average_are_noted(sql: str, noted: bool, policy) -> None:
+    notes = compound(sql, policy).recipe.notes
+    assert any("also those without rows" in note for note in notes) == noted

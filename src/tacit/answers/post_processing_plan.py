@@ -83,6 +83,7 @@ class CompoundPostProcessingPlan:
     """How several releases make an answer: the plan of each, and the program over their tables.
 
     `places` says which release each table of the program is. `public` are the public tables that it reads too.
+    `about_program` is said of what it computes.
     """
 
     members: tuple[PostProcessingPlan, ...]
@@ -90,15 +91,17 @@ class CompoundPostProcessingPlan:
     program: Node
     results: tuple[ProgramResult, ...]
     public: tuple[PublicTable, ...] = ()
+    about_program: tuple[str, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is said of the members, once."""
+        """What is said of the program and of the members, once."""
         if not self.members and self.public:
             return ("Only public tables were read: the answer is exact, and costs nothing.",)
         if not self.members:
             return ("The question has no rows, whatever the data holds: it was not read.",)
-        return tuple(dict.fromkeys(note for member in self.members for note in member.notes))
+        about_members = (note for member in self.members for note in member.notes)
+        return tuple(dict.fromkeys((*self.about_program, *about_members)))
 
 
 AnyPostProcessingPlan = PostProcessingPlan | CompoundPostProcessingPlan

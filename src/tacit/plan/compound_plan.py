@@ -110,7 +110,8 @@ def plan_question(query: Query, policy: Policy, epsilon: Any, *, rounded: bool =
     places = tuple(next(i for i, known in enumerate(ordered) if known.key == plan.key) for plan in plans)
     results = tuple(ProgramResult(column.name, column.column, column.type or Type.INT) for column in found.columns)
     public = tuple(PublicTable(read.types) for read in found.public)
-    recipe = CompoundPostProcessingPlan(tuple(plan.recipe for plan in ordered), places, found.node, results, public)
+    recipes = tuple(plan.recipe for plan in ordered)
+    recipe = CompoundPostProcessingPlan(recipes, places, found.node, results, public, found.notes)
     unit = ordered[0].unit if ordered else ROW_UNIT
     return CompoundPlan(tuple(ordered), recipe, unit, found.values, found.public)
 

@@ -1,0 +1,78 @@
+"""Released tables, by their public half: columns with their types, the most rows, and which columns are unique."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tacit.answers.program import Node
+from tacit.errors import ErrorCode, Refused, SourceLocation
+from tacit.plan.bounds import TypedScalar
+from tacit.plan.relation import no_column
+from tacit.query.nodes import ColumnReference
+from tacit.query.types import Type
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    """A column that may be named: its name and table in the question, its name in the program, and its type.
+
+    `hidden` is one that only its qualified name means, because USING made it one with another.
+    """
+
+    name: str
+    table: str
+    column: str
+    type: Type | None
+    hidden: bool = False
+
+
+@dataclass(frozen=True)
+class ReleasedTable:
+    """A released table, or what is computed from some; `rows` is the most that it has, from public numbers.
+
+    `unique` are sets of its columns, by their names in the program, of which no two rows share all values.
+    `listed` are the keys, in words, where each of their declared values has a row, whether or not the data has it.
+    """
+
+    node: Node
+    columns: tuple[TableColumn, ...]
+    rows: int
+    unique: tuple[frozenset[str], ...] = ()
+    listed: tuple[str, ...] = ()
+
+
+def find_column(node: ColumnReference, table: ReleasedTable) -> TypedScalar:
+    """What a column's name means in a released table."""
+    found = [
+        column
+        for column in table.columns
+        if column.name.lower() == node.name.lower()
+        and (not column.hidden if node.table is None else node.table.lower() == column.table.lower())
+    ]
+    if not found:
+        where = node.table or " or ".join(dict.fromkeys(c.table for c in table.columns if c.table)) or "the subquery"
+        raise no_column(where, node, [column.name for column in table.columns])
+    if len(found) > 1:
+        first, second = (f"{one.table}.{node.name}" for one in found[:2])
+        what, fix = f"{node.name} is a column of several tables", f"say which: {first} or {second}"
+        raise Refused(ErrorCode.AMBIGUOUS, what, at=node.at, fix=fix, instead=first)
+    return TypedScalar(ColumnReference(found[0].column), found[0].type)
+
+
+def has_name(table: ReleasedTable, name: str) -> bool:
+    """Whether a table has a column of this name."""
+    return any(column.name.lower() == name.lower() for column in table.columns)
+
+
+def common_types(tables: list[ReleasedTable], at: SourceLocation | None) -> tuple[TableColumn, ...]:
+    """The columns of tables put together: of one type, where NULL is of any and whole numbers are numbers."""
+    found = []
+    for position, first in enumerate(tables[0].columns):
+        kinds = {table.columns[position].type for table in tables} - {None}
+        if kinds == {Type.INT, Type.FLOAT}:
+            kinds = {Type.FLOAT}
+        if len(kinds) > 1:
+            what = f"column {first.name} has different types in the parts of a union"
+            raise Refused(ErrorCode.TYPE, what, at=at, fix="select columns of the same type")
+        found.append(replace(first, type=kinds.pop() if kinds else None))
+    return tuple(found)

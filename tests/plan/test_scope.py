@@ -19,7 +19,7 @@ from tacit.errors import ErrorCode, Refused
 from tacit.plan.contribution import vector_l2_sensitivity
 from tacit.plan.join import JoinPair
 from tacit.plan.noise import Part
-from tacit.plan.plan import Plan, plan_for
+from tacit.plan.plan import Plan, bind_question, plan_for
 from tacit.policy.load import load
 from tacit.policy.model import Policy
 from tacit.privacy.sensitivity import ContributionBounds
@@ -455,6 +455,13 @@ def test_what_is_kept_of_a_unit(plan: MakePlan):
     assert kept(plan(f"SELECT FLOOR(age / 10), COUNT(*) FROM {union} GROUP BY FLOOR(age / 10)")) == (3, 5)
     assert kept(plan("SELECT drug, COUNT(*) FROM items GROUP BY drug", delta=1e-6)) == (2, 5)
     assert kept(plan("SELECT COUNT(*) FROM items")) == (1, 5)
+
+
+def test_what_is_kept_where_rows_share_a_key_by_the_caps(policy: Policy):
+    # on the unit a visit is joined with the 6 labs that are kept, so 6 rows share it, and each item finds these
+    source = "labs JOIN visits ON labs.patient_id = visits.patient_id JOIN items ON visits.visit_id = items.visit_id"
+    found = bind_question(parse(f"SELECT ward, COUNT(*) FROM {source} GROUP BY ward"), policy, canonical=False)
+    assert (found.each.groups, found.each.rows, found.each.most) == (2, 30, 60)
 
 
 def test_what_is_kept_of_a_unit_along_a_foreign_key(plan: MakePlan):

@@ -172,7 +172,8 @@ class UnitAggregates:
         assert isinstance(bound.scalar, ColumnReference)
         link = _link_as_stored(known)
         if link is not None:
-            link = replace(link, column=bound.scalar.name, is_key=len(self.query.keys) == 1)
+            alone = len(self.query.keys) == 1
+            link = replace(link, column=bound.scalar.name, is_key=alone, most=1 if alone else link.most)
         if self.relation.people is not None:
             return replace(known, name=name, source="", bound=bound, link=link)
         alone = len(self.query.keys) == 1

@@ -48,7 +48,7 @@ def refer(policy: Policy, table: Table, column: str, here: str) -> RowReference 
         assert parent is not None
         table, column = parent, way.key
     found = column.lower() in {key.lower() for key in referenced_keys(policy, table)}
-    return RowReference(table.name.lower(), column.lower(), here, is_key) if found else None
+    return RowReference(table.name.lower(), column.lower(), here, is_key, 1 if is_key else None) if found else None
 
 
 def referenced_keys(policy: Policy, table: Table) -> list[str]:

@@ -138,14 +138,19 @@ def _keep_uniqueness(both: Relation, left: Relation, right: Relation, match: _Ma
     kept_left = replace(both, fields=both.fields[: len(left.fields)], implied=both.implied[: len(left.implied)])
     kept_right = replace(both, fields=both.fields[len(left.fields) :], implied=both.implied[len(left.implied) :])
     # In rows of units nothing is asked to be unique; the left side's column is still matched as it lies.
-    ours = _keep_unique(kept_left, unique=match.left_once or not public, keys=match.left_once)
-    theirs = _keep_unique(kept_right, unique=public and match.right_once and not match.left_once, keys=match.right_once)
+    once_left, once_right = match.left_once or not public, public and match.right_once and not match.left_once
+    ours = _keep_unique(kept_left, unique=once_left, times=None if match.left_once else right.each.most)
+    theirs = _keep_unique(kept_right, unique=once_right, times=None if match.right_once else left.each.most)
     return replace(both, fields=(*ours[0], *theirs[0]), implied=(*ours[1], *theirs[1]))
 
 
-def _keep_unique(side: Relation, *, unique: bool, keys: bool) -> tuple[tuple[Field, ...], tuple[Field, ...]]:
+def _keep_unique(side: Relation, *, unique: bool, times: int | None) -> tuple[tuple[Field, ...], tuple[Field, ...]]:
+    """The columns of one side. A row of it finds `times` rows by the caps of the other, or one at most."""
+
     def keep(found: Field) -> Field:
-        link = found.link if keys or found.link is None else replace(found.link, is_key=False)
+        link = found.link
+        if link is not None and times is not None:
+            link = replace(link, is_key=False, most=None if link.most is None else link.most * times)
         if link is found.link and (unique or not found.unique):
             return found
         return replace(found, unique=found.unique and unique, link=link)
@@ -342,7 +347,24 @@ def _match_private(left: Relation, right: Relation, pairs: list[JoinPair], node:
     if any(ours.is_key for ours, _ in links):
         each = either_bounds(left.each, right.each) if node.outer else right.each
         return _Match(replace(left, each=each, single=right.single and not node.outer), pairs, left_once, True)
-    return _Match(replace(left, each=product, single=left.single and right.single), pairs, left_once, right_once)
+    each = min((product, *_bounds_by_links(left, right, links, node)), key=lambda bounds: bounds.most)
+    return _Match(replace(left, each=each, single=left.single and right.single), pairs, left_once, right_once)
+
+
+def _bounds_by_links(
+    left: Relation, right: Relation, links: list[tuple[RowReference, RowReference]], node: Join
+) -> Iterator[ContributionBounds]:
+    """What is kept of a unit where a row finds, or is found by, so many others as the caps let share a key."""
+    for ours, theirs in links:
+        if theirs.most is not None:
+            yield _multiply(left.each, theirs.most)
+        if ours.most is not None:
+            found = _multiply(right.each, ours.most)
+            yield either_bounds(left.each, found) if node.outer else found
+
+
+def _multiply(each: ContributionBounds, times: int) -> ContributionBounds:
+    return each if times == 1 else ContributionBounds(each.groups, each.rows * times, each.most * times)
 
 
 def either_bounds(one: ContributionBounds, other: ContributionBounds) -> ContributionBounds:

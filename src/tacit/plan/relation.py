@@ -36,13 +36,15 @@ class RowReference:
 
     **Invariant.** In every row of a relation such a value is NULL, or the key of a row of `table` that belongs to the
     same unit as the row itself. `column` is where the value lies as it is stored. `is_key` says that no two rows of the
-    relation share it.
+    relation share it. `most` is how many of them may share it as the caps count, which only what is kept of a unit is
+    computed from; None where nothing is known.
     """
 
     table: str  # in small letters, like the key
     key: str
     column: str
     is_key: bool = False
+    most: int | None = None
 
     def names_same_row(self, other: RowReference) -> bool:
         """Whether equal values name the same row."""

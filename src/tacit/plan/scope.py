@@ -39,8 +39,10 @@ What is kept of a unit follows from how many rows there can be. Where a row of t
 child that looks for its parent, whose key no two rows share), the caps of the left side hold. Where a row of the right
 side is found by at most one in turn, the joined rows are at most as many as those of the right side, group by group, so
 its caps hold; in a LEFT JOIN the rows that find nothing come to them, which are at most as many as those of the left
-side: the larger number of groups and the sum of the rows, as in a UNION ALL. Otherwise the caps are multiplied. These
-are what is kept; that a unit moves an answer by no more is seen to afterwards, whatever the join made of its rows.
+side: the larger number of groups and the sum of the rows, as in a UNION ALL. Where the caps let a number of rows share
+a key (customers with their orders, on the unit: an order stands as often as a customer has rows), the caps of the other
+side are multiplied by that. Otherwise the caps of both are multiplied. These are what is kept; that a unit moves an
+answer by no more is seen to afterwards, whatever the join made of its rows.
 """
 
 from __future__ import annotations

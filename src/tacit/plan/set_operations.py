@@ -86,7 +86,7 @@ def _common_link(parts: list[Relation], place: int, field: Field) -> RowReferenc
     if first is None or any(link is None or not link.names_same_row(first) for link in links):
         return None
     assert isinstance(field.bound.scalar, ColumnReference)
-    return replace(first, column=field.bound.scalar.name, is_key=False)
+    return replace(first, column=field.bound.scalar.name, is_key=False, most=None)
 
 
 def _conditions(union: UnionAll) -> Iterator[Scalar]:

@@ -22,7 +22,7 @@ from tacit.answers.post_processing_plan import AnyPostProcessingPlan, CompoundPo
 from tacit.answers.read_value import read_value
 from tacit.answers.stored import Release, pack_all
 from tacit.engines.deadline import time_limit
-from tacit.errors import Failed
+from tacit.errors import Failed, Refused
 from tacit.sampling.bits import refresh_bits
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tacit.engines.base import Engine
     from tacit.ledger.entries import Reservation
     from tacit.plan.compound_plan import AnyPlan
+    from tacit.plan.public_tables import PublicRead
     from tacit.plan.question import Question
     from tacit.query.nodes import LiteralValue
     from tacit.sampling.bits import Bits
@@ -62,6 +63,16 @@ def answer(
     claim = settle(plan, run, analyst, curator, question.request)
     assert claim.stored is not None
     return show(claim.stored, recipe, claim.receipt, level)  # what is stored is what is shown
+
+
+def can_list(read: PublicRead, engine: Engine) -> bool:
+    """Whether keys that are read from public tables are few enough to be listed: a function of these tables."""
+    try:
+        with time_limit(_PUBLIC_SECONDS):
+            read.read(engine)
+    except Refused:
+        return False
+    return True
 
 
 def read_public(plan: AnyPlan, engine: Engine) -> AnyPostProcessingPlan:

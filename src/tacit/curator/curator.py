@@ -17,7 +17,7 @@ from tacit.answers.answer import Answer
 from tacit.arithmetic import Number
 from tacit.curator import ibis_expressions
 from tacit.curator.admission import explain_question
-from tacit.curator.ask import ask
+from tacit.curator.ask import ask, can_list
 from tacit.curator.ibis_expressions import IbisExpression
 from tacit.curator.resources import open_engine, open_ledger
 from tacit.curator.tables import check_join_columns, find_live_tables
@@ -137,7 +137,7 @@ class Curator:
         self.ledger = ledger
         self.bits = bits
         self.live_tables = find_live_tables(policy, engine)
-        self.planner = Planner(policy, knows_only=ledger.knows_only)
+        self.planner = Planner(policy, knows_only=ledger.knows_only, can_list=lambda read: can_list(read, engine))
         self._is_closed = False
 
     def analyst(self, name: str) -> Analyst:

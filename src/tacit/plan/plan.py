@@ -40,6 +40,7 @@ from tacit.mechanisms.top_k import TopK
 from tacit.plan.canonical import PLANS
 from tacit.plan.contribution import contribution_to_account
 from tacit.plan.flatten import flatten_query
+from tacit.plan.joined_keys import about_joined_keys, list_joined_keys
 from tacit.plan.noise import Part, Pick, Setting, Shown, Spending, spend
 from tacit.plan.notes import about_constants, about_reading, about_rows
 from tacit.plan.public_keys import list_keys, mark_kept
@@ -279,16 +280,20 @@ def _bind(query: Query, policy: Policy, *, canonical: bool) -> BoundQuestion:
     listed = list_keys(query, relation, scope.kept[0], halves, policy) if scope.kept else None
     if listed is not None:
         halves = replace(halves, keys=tuple(replace(key, values=None) for key in halves.keys))
+    elif canonical and policy.lists_joined_keys:
+        listed = list_joined_keys(query, relation.rows, halves, policy)
     said = dict.fromkeys(
         [*scope.notes, *halves.notes, *about_reading(query, relation), *about_constants(query, relation)]
     )
+    if listed is not None and not scope.kept:
+        said[about_joined_keys(query, halves)] = None
     averages = (a for a in halves.aggregates if a.aggregate.function == "avg" and not a.aggregate.distinct)
     averaged = frozenset(a.required_argument for a in averages)
     needed = [function_of(a.aggregate).measure(a, averaged) for a in halves.aggregates]
     chosen = _collect_needs(halves, needed)
     recipe = replace(_recipe(query, halves, needed, list(chosen)), notes=tuple(said))
     if listed is not None:
-        recipe = replace(recipe, keys=tuple(replace(key, listed=True) for key in recipe.keys))
+        recipe = replace(recipe, keys=tuple(replace(key, values=None, listed=True) for key in recipe.keys))
     each = (
         relation.each
         if recipe.groups is None

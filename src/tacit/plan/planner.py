@@ -18,6 +18,7 @@ from tacit.errors import ErrorCode, Refused
 from tacit.plan.accuracy import plan_within
 from tacit.plan.compound_plan import AnyPlan, plan_question
 from tacit.plan.plan import Plan, plan_for
+from tacit.plan.public_tables import PublicRead
 from tacit.plan.question import Question
 from tacit.policy.model import Policy
 from tacit.query.nodes import Query
@@ -46,6 +47,8 @@ def make_plans(question: Question, policy: Policy, most_cells: int | None = None
         plan = plan_question(query, policy, question.epsilon)
         if isinstance(plan, Plan):
             former = _former_plans(query, policy, question.epsilon, plan)
+        if policy.lists_joined_keys and lists_keys(plan):
+            former = (*former, *_without_lists(query, policy, question.epsilon, plan))
     if most_cells is not None and plan.cells > most_cells:
         what = f"the answer would have up to {plan.cells:,} cells, groups by columns; {most_cells:,} is the most"
         fix = "ask for fewer columns at a time, or group by fewer or coarser keys"
@@ -65,12 +68,27 @@ def _former_plans(query: Query, policy: Policy, epsilon: Any, plan: Plan) -> tup
     return tuple(each for each in found if each.key != plan.key)
 
 
+def lists_keys(plan: AnyPlan) -> bool:
+    """Whether keys of a plan are read from public tables."""
+    return any(member.listed is not None for member in plan.members)
+
+
+def _without_lists(query: Query, policy: Policy, epsilon: Any, plan: AnyPlan) -> tuple[AnyPlan, ...]:
+    """The plan of earlier versions, in which the keys of joined public tables were selected."""
+    try:
+        found = plan_question(query, policy.without_joined_keys, epsilon)
+    except Refused:  # it was not answered then
+        return ()
+    return () if found.key == plan.key else (found,)
+
+
 class Planner:
     """Plans questions under one policy, and keeps the plans made last. Threads may share it.
 
     `knows_only` says whether a ledger knows the first of two keys and not the second: a question that it knows from
-    before epsilons were rounded stays that question. `most_cells` is the most values that a question may have.
-    A refusal is not kept.
+    before epsilons were rounded stays that question. `can_list` says whether the keys that public tables have are few
+    enough to be listed; where they are not, those that occur are selected. `most_cells` is the most values that a
+    question may have. A refusal is not kept.
     """
 
     def __init__(
@@ -78,11 +96,13 @@ class Planner:
         policy: Policy,
         *,
         knows_only: Callable[[str, str], bool] | None = None,
+        can_list: Callable[[PublicRead], bool] | None = None,
         most_cells: int | None = None,
         make: Callable[[Question, Policy, int | None], Plans] = make_plans,
     ) -> None:
         self.policy = policy
         self._knows_only = knows_only
+        self._can_list = can_list
         self._most_cells = most_cells
         self._make = make
         self._lock = threading.Lock()
@@ -92,6 +112,10 @@ class Planner:
         """Return the plan of a question of an analyst's, or raise Refused; of nobody's in particular where None."""
         policy = self.policy if analyst is None else self.policy.asked_by(analyst)
         plan, former = self._find(question, policy)
+        if self._can_list is not None and not all(
+            self._can_list(member.listed) for member in plan.members if member.listed is not None
+        ):
+            plan, former = self._find(question, policy.without_joined_keys)
         if self._knows_only is not None:
             for each in former:
                 if self._knows_only(each.key, plan.key):
@@ -99,7 +123,8 @@ class Planner:
         return plan
 
     def _find(self, question: Question, policy: Policy) -> Plans:
-        key = None if question.key is None or len(question.sql) > _LONGEST else (question.key, policy.has_delta)
+        depends_on = (question.key, policy.has_delta, policy.lists_joined_keys)
+        key = None if question.key is None or len(question.sql) > _LONGEST else depends_on
         if key is None:
             return self._make(question, policy, self._most_cells)
         with self._lock:

@@ -138,6 +138,7 @@ class Policy:
     engine: str = ENGINES[0]
     copy: Path | str | None = None
     has_delta: bool = True  # for whoever asks
+    lists_joined_keys: bool = True  # of public tables; not where these are too long
     today: datetime.date | None = None
     dialect: QuestionDialect = QuestionDialect.POSTGRES
 
@@ -163,6 +164,11 @@ class Policy:
     @cached_property
     def _without_delta(self) -> Policy:
         return replace(self, has_delta=False)
+
+    @cached_property
+    def without_joined_keys(self) -> Policy:
+        """The policy for questions whose keys are not listed from joined public tables, because these are too long."""
+        return replace(self, lists_joined_keys=False)
 
     @property
     def question_delta(self) -> Fraction:

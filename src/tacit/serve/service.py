@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from tacit.answers.answer import Answer
 from tacit.answers.post_process import post_process
 from tacit.curator.admission import explain_question
-from tacit.curator.ask import answer, release
+from tacit.curator.ask import answer, can_list, release
 from tacit.curator.curator import Curator
 from tacit.curator.views import AnalystBudget, Schema
 from tacit.errors import ErrorCode, ParameterError, Refused
@@ -234,7 +234,11 @@ class CuratorService:
 
     def _open_epoch(self, curator: Curator, *, owned: bool) -> OpenEpoch:
         planner = Planner(
-            curator.policy, knows_only=curator.ledger.knows_only, most_cells=self._cells, make=self._make_plans
+            curator.policy,
+            knows_only=curator.ledger.knows_only,
+            can_list=lambda read: can_list(read, curator.engine),
+            most_cells=self._cells,
+            make=self._make_plans,
         )
         share = max(1, self._seats // 4)
         return OpenEpoch(

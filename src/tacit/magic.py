@@ -59,6 +59,7 @@ def _cell_parser() -> _Parser:
         "--within", action="append", type=_width, metavar="COLUMN=WIDTH", help="the accuracy, in place of an epsilon"
     )
     parser.add_argument("--confidence", type=float, default=0.95, help="how often the intervals hold")
+    parser.add_argument("--dialect", help="whose SQL it is where dialects differ; the policy's by default")
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--explain", action="store_true", help="say what it would cost, and ask nothing")
     shown.add_argument("--plot", nargs="?", const="", metavar="COLUMN", help="draw a column with its error bars too")
@@ -103,7 +104,7 @@ class NotebookMagic:
         if self._analyst is None:
             raise ParameterError("%%tacit", "no policy is open", fix="%tacit clinic.toml --as ada")
         widths = dict(given.within) if given.within else None
-        price = {"epsilon": given.epsilon, "within": widths, "confidence": given.confidence}
+        price = {"epsilon": given.epsilon, "within": widths, "confidence": given.confidence, "dialect": given.dialect}
         found = self._analyst.explain(cell, **price) if given.explain else self._analyst.ask(cell, **price)
         if given.into:
             self._shell.push({given.into: found})

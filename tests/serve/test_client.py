@@ -53,6 +53,15 @@ def test_an_answer_is_the_same_object_from_afar(ada, served, sql):
     assert receipt_from_dict(json.loads(json.dumps(receipt_to_dict(far.receipt)))) == far.receipt
 
 
+def test_a_dialect_is_named_from_afar_as_from_near(ada, served):
+    sql = "SELECT COUNT(*) * 0 + 7 / 2 AS x FROM visits"
+    far = {dialect: ada.ask(sql, epsilon=0.01, dialect=dialect).value for dialect in (None, "postgres", "duckdb")}
+    assert far == {None: 3, "postgres": 3, "duckdb": 3.5}
+    assert served.curator.analyst("ada").ask(sql, epsilon=0.01, dialect="duckdb").receipt.repeat
+    with pytest.raises(ParameterError, match="postgres, duckdb, bigquery, snowflake"):
+        ada.explain(sql, epsilon=0.01, dialect="mysql")
+
+
 def test_prices_budgets_and_schemas_read_the_same(ada, served):
     near = served.curator.analyst("ada")
     found = ada.explain(QUESTIONS[1], within={"n": 9})

@@ -24,6 +24,7 @@ from tacit.cli.options import (
     DEFAULT_POLICY,
     AnalystOption,
     ConfidenceOption,
+    DialectOption,
     EpsilonOption,
     JsonOption,
     PolicyOption,
@@ -178,6 +179,7 @@ def explain(
     within: WithinOption = None,
     policy: PolicyOption = DEFAULT_POLICY,
     confidence: ConfidenceOption = 0.95,
+    dialect: DialectOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say what a question would cost and how accurate it would be. Free; no data is touched."""
@@ -189,7 +191,7 @@ def explain(
         raise Refused(
             ErrorCode.UNKNOWN_ANALYST, f"there is no analyst {analyst!r}", fix="ask the owner to add you to the policy"
         )
-    asked = Question(_read_question(question), epsilon, _parse_within(within, epsilon), confidence)
+    asked = Question(_read_question(question), epsilon, _parse_within(within, epsilon), confidence, dialect=dialect)
     found = _explain_question(asked, analyst, loaded)
     if as_json:
         print_json(found.to_dict())
@@ -237,6 +239,7 @@ def ask(
     within: WithinOption = None,
     policy: PolicyOption = DEFAULT_POLICY,
     confidence: ConfidenceOption = 0.95,
+    dialect: DialectOption = None,
     as_json: JsonOption = False,
     chart: Annotated[bool, typer.Option("--chart", help="Draw the first number with its error bars.")] = False,
     plot: Annotated[
@@ -250,7 +253,12 @@ def ask(
         check_plot_path(plot)
     with _open_analyst(policy, analyst) as ada:
         answer = ada.ask(
-            _read_question(question), epsilon=epsilon, within=widths, confidence=confidence, request=request
+            _read_question(question),
+            epsilon=epsilon,
+            within=widths,
+            confidence=confidence,
+            request=request,
+            dialect=dialect,
         )
     # What is paid for is shown first: an answer may have nothing to draw.
     typer.echo(answer.to_json(indent=2) if as_json else str(answer))

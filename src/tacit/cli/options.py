@@ -48,6 +48,13 @@ WithinOption = Annotated[
     typer.Option("--within", help="In place of an epsilon: how close a count or sum must be.", metavar="COLUMN=WIDTH"),
 ]
 ConfidenceOption = Annotated[float, typer.Option("--confidence", help="How often the intervals hold.")]
+DialectOption = Annotated[
+    str | None,
+    typer.Option(
+        "--dialect",
+        help="Whose SQL it is where dialects differ: postgres, duckdb, bigquery or snowflake; the policy's by default.",
+    ),
+]
 RequestOption = Annotated[
     str,
     typer.Option("--request", help="Your own name for this question, which is then charged once.", metavar="ID"),

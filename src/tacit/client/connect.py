@@ -111,6 +111,7 @@ class RemoteAnalyst:
         within: Mapping[str, Number] | None = None,
         confidence: Number = 0.95,
         request: str = "",
+        dialect: str | None = None,
     ) -> Answer:
         """Answer a question with differential privacy. The same question at the same epsilon again is free.
 
@@ -127,6 +128,9 @@ class RemoteAnalyst:
             Probability with which each interval covers, from 0.01 to below 1; with `within`, with which it is reached.
         request : str, optional
             Names the question, so that asking again is the same one, charged once; by default a new name.
+        dialect : str, optional
+            Whose SQL it is where dialects differ: "postgres", "duckdb", "bigquery" or "snowflake". By default the
+            policy's.
 
         Returns
         -------
@@ -142,7 +146,7 @@ class RemoteAnalyst:
         LedgerError
             If the server cannot be reached.
         """
-        question = _encode_question(sql, epsilon, within, confidence)
+        question = _encode_question(sql, epsilon, within, confidence, dialect)
         headers = {
             "Accept": arrow_stream.ARROW_STREAM,
             "Idempotency-Key": _check_header("request", request or str(uuid.uuid4())),
@@ -156,6 +160,7 @@ class RemoteAnalyst:
         epsilon: Number | None = None,
         within: Mapping[str, Number] | None = None,
         confidence: Number = 0.95,
+        dialect: str | None = None,
     ) -> ServerResponse:
         """Explain what a question would cost and how accurate its answer would be. Free: no data is read.
 
@@ -170,13 +175,16 @@ class RemoteAnalyst:
             reaches it is spent.
         confidence : number, default 0.95
             Probability with which each interval covers, from 0.01 to below 1; with `within`, with which it is reached.
+        dialect : str, optional
+            Whose SQL it is where dialects differ: "postgres", "duckdb", "bigquery" or "snowflake". By default the
+            policy's.
 
         Returns
         -------
         ServerResponse
             The fields of `tacit.Analyst.explain`.
         """
-        return self._request("POST", "/v1/explain", _encode_question(sql, epsilon, within, confidence))
+        return self._request("POST", "/v1/explain", _encode_question(sql, epsilon, within, confidence, dialect))
 
     @property
     def budget(self) -> ServerResponse:
@@ -321,16 +329,18 @@ def _read_error(response: http.client.HTTPResponse, data: bytes) -> Exception:
 
 
 def _encode_question(
-    sql: str, epsilon: Number | None, within: Mapping[str, Number] | None, confidence: Number
+    sql: str, epsilon: Number | None, within: Mapping[str, Number] | None, confidence: Number, dialect: str | None
 ) -> bytes:
     if not isinstance(sql, str):
-        fix = 'for an Ibis expression, ibis.to_sql(expression, dialect="duckdb")'
+        fix = 'for an Ibis expression, ibis.to_sql(expression, dialect="duckdb"), and dialect="duckdb"'
         raise ParameterError("sql", f"needs text, got {type(sql).__name__}", fix=fix)
     question = {
         "sql": sql,
         "epsilon": _to_json_number("epsilon", epsilon),
         "confidence": _to_json_number("confidence", confidence),
     }
+    if dialect is not None:
+        question["dialect"] = dialect
     if within is not None:
         question["within"] = {str(name): _to_json_number("within", width) for name, width in dict(within).items()}
     try:

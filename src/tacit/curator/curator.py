@@ -281,6 +281,7 @@ class Analyst:
         within: Mapping[str, Number] | None = None,
         confidence: Number = 0.95,
         request: str = "",
+        dialect: str | None = None,
     ) -> Answer:
         """Answer a question with differential privacy. The same question at the same epsilon again is free.
 
@@ -297,6 +298,9 @@ class Analyst:
             Probability with which each interval covers, from 0.01 to below 1; with `within`, with which it is reached.
         request : str, optional
             Names the question, so that asking again after a lost connection is the same one, charged once.
+        dialect : str, optional
+            Whose SQL it is where dialects differ: "postgres", "duckdb", "bigquery" or "snowflake". By default the
+            policy's.
 
         Returns
         -------
@@ -324,7 +328,8 @@ class Analyst:
         >>> by_accuracy.receipt.to_dict()["charged_epsilon"]
         '0.2396'
         """
-        question = Question(ibis_expressions.to_sql(sql), epsilon, within, confidence, request)
+        text, read_in = ibis_expressions.to_sql(sql, dialect)
+        question = Question(text, epsilon, within, confidence, request, read_in)
         return ask(question, self.name, self._curator)
 
     def fit(
@@ -370,8 +375,8 @@ class Analyst:
         """
         from tacit.curator.fit import fit
 
-        text = ibis_expressions.to_sql(sql)
-        return fit(estimator, text, target, self.name, self._curator, epsilon, delta, request)
+        text, dialect = ibis_expressions.to_sql(sql)
+        return fit(estimator, text, target, self.name, self._curator, epsilon, delta, request, dialect)
 
     def explain(
         self,
@@ -380,6 +385,7 @@ class Analyst:
         epsilon: Number | None = None,
         within: Mapping[str, Number] | None = None,
         confidence: Number = 0.95,
+        dialect: str | None = None,
     ) -> Explanation:
         """Explain what a question would cost and how accurate its answer would be. Free: no data is read.
 
@@ -394,6 +400,9 @@ class Analyst:
             reaches it is spent.
         confidence : number, default 0.95
             Probability with which each interval covers, from 0.01 to below 1; with `within`, with which it is reached.
+        dialect : str, optional
+            Whose SQL it is where dialects differ: "postgres", "duckdb", "bigquery" or "snowflake". By default the
+            policy's.
 
         Returns
         -------
@@ -419,7 +428,8 @@ class Analyst:
           n: within 6 of the bounded value, 95% of the time
           Error bars are about the noise; what the bounds cut off is not in them.
         """
-        question = Question(ibis_expressions.to_sql(sql), epsilon, within, confidence)
+        text, read_in = ibis_expressions.to_sql(sql, dialect)
+        question = Question(text, epsilon, within, confidence, dialect=read_in)
         plan = self._curator.planner.plan(question, self.name)
         return explain_question(question, plan, self.name, self._curator)
 

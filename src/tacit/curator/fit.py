@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -36,6 +36,7 @@ from tacit.plan.scope import Scope
 from tacit.policy.model import Policy
 from tacit.privacy.loss import Loss
 from tacit.privacy.unit import Neighbors
+from tacit.query.dialects import QuestionDialect
 from tacit.query.functions import Function
 from tacit.query.nodes import Call, Literal, Query, Scalar, scanned_tables
 from tacit.query.types import NUMERIC_TYPES, Type
@@ -59,9 +60,12 @@ def fit(
     epsilon: Number,
     delta: Number | None = None,
     request: str = "",
+    dialect: str | None = None,
 ) -> Model:
     """A fitted copy of the estimator; or Refused, at no cost. The same fit again is the same model, and free."""
     policy, price = curator.policy.asked_by(analyst), to_rational_between("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
+    if dialect is not None:
+        policy = replace(policy, dialect=QuestionDialect(dialect))
     study = ChargedFit.make(estimator, text, target, policy, whole(price), delta)
     if not is_whole(price):  # it may be known from before epsilons were rounded
         former = ChargedFit.make(estimator, text, target, policy, price, delta)

@@ -43,13 +43,16 @@ def make_table(policy: Policy, name: str) -> ibis.Table:
     return ibis.table(columns, name=found.name)
 
 
-def to_sql(question: str | IbisExpression) -> str:
-    """Return the SQL of an Ibis expression; anything else as it is, to be refused where it is read."""
+def to_sql(question: str | IbisExpression, dialect: str | None = None) -> tuple[str, str | None]:
+    """Return the SQL of an Ibis expression, which is DuckDB's; anything else as it is, to be refused where it is read.
+
+    The second is the dialect that it is read in; None for the policy's.
+    """
     if isinstance(question, str) or not type(question).__module__.startswith("ibis."):
-        return cast(str, question)
+        return cast(str, question), dialect
     ibis = _import_ibis()
     try:
-        return str(ibis.to_sql(question, dialect="duckdb"))
+        return str(ibis.to_sql(question, dialect="duckdb")), "duckdb"
     except ibis.common.exceptions.IbisError as error:
         raise Refused(ErrorCode.SYNTAX, "the expression cannot be written as SQL", fix="ask in SQL instead") from error
 

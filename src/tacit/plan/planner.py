@@ -39,7 +39,7 @@ def make_plans(question: Question, policy: Policy, most_cells: int | None = None
 
     A question of more than `most_cells` values is refused: how many there are is a function of question and policy.
     """
-    query = read_question(question.sql, policy.today, policy.dialect)
+    query = read_question(question.sql, policy.today, question.dialect_under(policy.dialect))
     former: tuple[AnyPlan, ...] = ()
     if question.within is not None:
         plan: AnyPlan = plan_within(query, policy, question.within, question.level)  # searched among whole grains

@@ -11,7 +11,9 @@ from typing import Any
 from tacit.arithmetic import Number
 from tacit.arithmetic import to_rational_between as within_range
 from tacit.errors import ParameterError
+from tacit.query.dialects import QuestionDialect
 
+DIALECTS = tuple(str(dialect) for dialect in QuestionDialect)
 _LEAST_CONFIDENCE, _MOST_CONFIDENCE = Fraction(1, 100), 1 - Fraction(1, 10**9)
 
 
@@ -20,7 +22,8 @@ class Question:
     """One question. Exactly one of `epsilon` and `within` is given.
 
     `within` asks for the least epsilon at which each named count or sum is so close, at `confidence`. `request` names
-    the question, so that asking again after a lost connection is the same one, charged once.
+    the question, so that asking again after a lost connection is the same one, charged once. `dialect` is whose SQL it
+    is where dialects differ (`query/dialects.py`); the policy's where it is None.
 
     >>> Question("SELECT COUNT(*) AS n FROM visits", epsilon=0.5).level
     Fraction(19, 20)
@@ -31,11 +34,18 @@ class Question:
     within: Mapping[str, Number] | None = None
     confidence: Number = 0.95
     request: str = ""
+    dialect: str | None = None
 
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.within is None):
             what = "give either epsilon or within"
             raise ParameterError("epsilon", what, fix='epsilon=0.5, or within={"n": 50}')
+        if self.dialect is not None and self.dialect not in DIALECTS:
+            raise ParameterError("dialect", f"is one of {', '.join(DIALECTS)}", fix=f'dialect="{DIALECTS[0]}"')
+
+    def dialect_under(self, declared: QuestionDialect) -> QuestionDialect:
+        """The dialect that the text is read in, under a policy that declares one."""
+        return declared if self.dialect is None else QuestionDialect(self.dialect)
 
     @property
     def level(self) -> Fraction:
@@ -52,7 +62,7 @@ class Question:
             return None
         try:
             widths = None if self.within is None else tuple((str(n), *_exact(w)) for n, w in self.within.items())
-            key = (self.sql, *_exact(self.epsilon), widths, *_exact(self.confidence))
+            key = (self.sql, *_exact(self.epsilon), widths, *_exact(self.confidence), self.dialect)
             hash(key)
         except (TypeError, AttributeError):
             return None

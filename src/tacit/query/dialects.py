@@ -12,7 +12,8 @@ Most names mean the same wherever they exist (`dialect_names.py`), and each is a
 | `DAYNAME`, `MONTHNAME` | Monday, January | Monday, January | | Mon, Jan |
 | `REGEXP_LIKE` | of a part | of a part | | of the whole text |
 
-The policy declares one (`[data] dialect`), PostgreSQL's unless it says otherwise. An answer that depends on it says so.
+The policy declares one (`[data] dialect`), PostgreSQL's unless it says otherwise; a question or a connection may name
+another. An answer that depends on it says so.
 """
 
 from __future__ import annotations

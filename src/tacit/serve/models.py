@@ -30,12 +30,15 @@ class QuestionBody(BaseModel):
         None, description="In place of an epsilon: for each named count or sum, how close it must be."
     )
     confidence: Number = Field(0.95, description="How often the intervals hold.")
+    dialect: str | None = Field(
+        None, max_length=20, description="Whose SQL it is where dialects differ; the policy's by default."
+    )
 
     def question(self, request: str = "") -> Question:
         """The question with its numbers, exact text among them."""
         within = None if self.within is None else {name: _parse_number("within", n) for name, n in self.within.items()}
         epsilon, confidence = _parse_number("epsilon", self.epsilon), _parse_number("confidence", self.confidence)
-        return Question(self.sql, epsilon, within, confidence, request)
+        return Question(self.sql, epsilon, within, confidence, request, self.dialect)
 
 
 class ErrorBody(BaseModel):

@@ -323,6 +323,14 @@ def test_intervals_stand_beside_the_estimates(ada):
     assert values[2] - values[0] == values[0] - values[1] == 2
 
 
+def test_a_session_may_name_its_dialect(ada):
+    text = "SELECT COUNT(*) * 0 + 7 / 2 AS x FROM visits WHERE age > 34"
+    found = [dict(ada.query(f"SET tacit.dialect = '{name}'; {text}"))[b"D"][6:] for name in ("postgres", "DuckDB")]
+    assert [float(each) for each in found] == [3, 3.5]
+    (error,) = errors(ada.query("SET tacit.dialect = 'mysql'"))
+    assert error["C"] == "22023" and "snowflake" in error["H"]
+
+
 def test_an_accuracy_is_a_price_too(ada):
     found = ada.query(f"SET tacit.within = 'n=20'; {COUNT} WHERE age > 33")
     # three rows each and within 20 at 95 %: epsilon is close to 3 ln(20)/20 = 0.45

@@ -119,13 +119,14 @@ class StatementExecutor:
         service, settings = self._services.service, self.transaction.settings
         try:
             epsilon, within = settings.epsilon_or_within
-            return await service.plan(self._who, Question(text, epsilon, within, settings.confidence))
+            question = Question(text, epsilon, within, settings.confidence, dialect=settings.dialect)
+            return await service.plan(self._who, question)
         except WireError:
             pass  # there is no epsilon yet
         except TacitError as error:
             if error.code in {ErrorCode.RATE, ErrorCode.BUSY}:
                 raise
-        return await service.plan(self._who, Question(text, epsilon=_DEFAULT_EPSILON))
+        return await service.plan(self._who, Question(text, epsilon=_DEFAULT_EPSILON, dialect=settings.dialect))
 
     @property
     def _who(self) -> str:
@@ -140,7 +141,7 @@ class StatementExecutor:
         settings = self.transaction.settings
         epsilon, within = settings.epsilon_or_within
         edited = self._question(statement, values)
-        question = Question(edited.text, epsilon, within, settings.confidence, settings.request)
+        question = Question(edited.text, epsilon, within, settings.confidence, settings.request, settings.dialect)
         answer = await self._await_service(edited, self._services.service.ask(self._who, question))
         if settings.request:
             self.transaction.assign("tacit.request", None, local=False)
@@ -158,7 +159,7 @@ class StatementExecutor:
     async def _explain(self, edited: EditedText) -> str:
         settings = self.transaction.settings
         epsilon, within = settings.epsilon_or_within
-        question = Question(edited.text, epsilon, within, settings.confidence)
+        question = Question(edited.text, epsilon, within, settings.confidence, dialect=settings.dialect)
         return str(await self._await_service(edited, self._services.service.explain(self._who, question)))
 
     async def _look(self, statement: Statement, values: Sequence[Any], *, types_only: bool = False) -> StatementResult:

@@ -19,11 +19,12 @@ from functools import cached_property
 from tacit.arithmetic import to_rational, to_rational_between
 from tacit.errors import ParameterError
 from tacit.plan.plan import MAX_EPSILON, MIN_EPSILON
+from tacit.plan.question import DIALECTS
 from tacit.serve.pgwire.sqlstate import BAD_VALUE, UNKNOWN_SETTING, WireError
 
 VERSION = "15.0"  # of PostgreSQL, whose catalog is shown
 _TACIT_SETTINGS = {"tacit.epsilon": "", "tacit.within": "", "tacit.confidence": "0.95", "tacit.intervals": "off"}
-_TACIT_SETTINGS |= {"tacit.request": ""}
+_TACIT_SETTINGS |= {"tacit.request": "", "tacit.dialect": ""}
 _FIXED = {
     "server_version": VERSION,
     "server_version_num": "150000",
@@ -150,6 +151,11 @@ class SessionSettings:
         return int(found[1]) * _UNITS[found[2] or "ms"] / 1000 or None if found else None
 
     @property
+    def dialect(self) -> str | None:
+        """Whose SQL a question is, where dialects differ; None for the policy's."""
+        return self.get("tacit.dialect") or None
+
+    @property
     def request(self) -> str:
         """The name of the next question."""
         return self.get("tacit.request")
@@ -188,6 +194,13 @@ def _epsilon(text: str) -> str:
 
 def _confidence(text: str) -> str:
     return _number("tacit.confidence", text, Fraction(1, 100), 1 - Fraction(1, 10**9))
+
+
+def _dialect(text: str) -> str:
+    if text.strip().lower() not in DIALECTS:
+        hint = f"SET tacit.dialect = '{DIALECTS[0]}'; there are {', '.join(DIALECTS)}"
+        raise _invalid_value_error("tacit.dialect", "is none that is known", hint)
+    return text.strip().lower()
 
 
 def _accuracy(text: str) -> str:
@@ -248,6 +261,7 @@ _VALIDATORS: dict[str, Callable[[str], str]] = {
     "tacit.within": _accuracy,
     "tacit.confidence": _confidence,
     "tacit.intervals": _parse_switch,
+    "tacit.dialect": _dialect,
     "client_encoding": _encoding,
     "datestyle": _date_style,
     "statement_timeout": _duration,

@@ -53,8 +53,7 @@ def refer(policy: Policy, table: Table, column: str, here: str) -> RowReference 
 
 def referenced_keys(policy: Policy, table: Table) -> list[str]:
     """The columns of a table by which others reach it."""
-    ways = (other.unit for other in policy.tables if isinstance(other.unit, UnitForeignKey))
-    return list(dict.fromkeys(way.key for way in ways if way.table == table.name))
+    return list(policy.referenced_keys.get(table.name, ()))
 
 
 def unlisted_keys(policy: Policy, table: Table) -> list[str]:

@@ -20,6 +20,7 @@ from tacit.plan.compound_plan import AnyPlan, plan_question
 from tacit.plan.plan import Plan, plan_for
 from tacit.plan.public_tables import PublicRead
 from tacit.plan.question import Question
+from tacit.plan.rewrite import has_subqueries
 from tacit.policy.model import Policy
 from tacit.query.nodes import Query
 
@@ -57,7 +58,12 @@ def make_plans(question: Question, policy: Policy, most_cells: int | None = None
 
 
 def _former_plans(query: Query, policy: Policy, epsilon: Any, plan: Plan) -> tuple[AnyPlan, ...]:
-    """The plans of earlier versions: as the text is written, and before that with epsilons that are no whole grains."""
+    """The plans of earlier versions: as the text is written, and before that with epsilons that are no whole grains.
+
+    Before there was another form than the text's, subqueries stood in FROM alone.
+    """
+    if has_subqueries(query):
+        return ()
     found = []
     for rounded in (True, False):
         if rounded or not is_whole(to_rational("epsilon", epsilon)):

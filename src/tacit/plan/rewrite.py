@@ -57,7 +57,7 @@ _NULL = Literal(None)
 
 def rewrite_query(query: Query, policy: Policy) -> Query:
     """The query in the form that all have that mean the same."""
-    if query.sets is not None or query.distinct or query.qualify is not None or _has_more(query):
+    if query.sets is not None or query.distinct or query.qualify is not None or has_subqueries(query):
         return query
     query = _each(_each(query, _coalesce), _ones)
     query = _inline(query)
@@ -67,8 +67,8 @@ def rewrite_query(query: Query, policy: Policy) -> Query:
     return _order_sources(query, policy)
 
 
-def _has_more(query: Query) -> bool:
-    """Whether names may be looked up in other queries too."""
+def has_subqueries(query: Query) -> bool:
+    """Whether a query has subqueries or windows in its clauses, so that names may be looked up in other queries too."""
     more = (Window, ScalarSubquery, InSubquery, Exists)
     return any(isinstance(node, more) for clause in walk_clauses(query) for node in walk(clause))
 
@@ -143,7 +143,7 @@ def _only_selects(query: Query) -> bool:
         and not (query.keys or query.having or query.distinct or query.sets or query.qualify)
         and query.limit is None
         and not query.offset
-        and not _has_more(query)
+        and not has_subqueries(query)
     )
 
 
@@ -156,7 +156,7 @@ def count_values(query: Query, policy: Policy) -> Query:
     rows = Aggregate("count", None)
     counted = all(output.scalar == rows for output in query.outputs) and not (query.having or query.order)
     alone = len(inner.keys) == 1 and all(output.scalar == inner.keys[0] for output in inner.outputs)
-    plain = not (inner.having or inner.offset or inner.sets or inner.qualify or _has_more(inner))
+    plain = not (inner.having or inner.offset or inner.sets or inner.qualify or has_subqueries(inner))
     if not counted or not alone or not plain or inner.limit is not None:
         return query
     is_nullable = _is_nullable(inner, policy)

@@ -166,6 +166,15 @@ class Policy:
         return replace(self, has_delta=False)
 
     @cached_property
+    def referenced_keys(self) -> dict[str, tuple[str, ...]]:
+        """For each table the columns by which others reach it."""
+        found: dict[str, dict[str, None]] = {}
+        for table in self.tables:
+            if isinstance(table.unit, UnitForeignKey):
+                found.setdefault(table.unit.table, {})[table.unit.key] = None
+        return {name: tuple(keys) for name, keys in found.items()}
+
+    @cached_property
     def without_joined_keys(self) -> Policy:
         """The policy for questions whose keys are not listed from joined public tables, because these are too long."""
         return replace(self, lists_joined_keys=False)

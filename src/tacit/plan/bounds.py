@@ -53,7 +53,14 @@ from tacit.plan.ranges import (
     part_range,
 )
 from tacit.plan.ranges import domain as domain
-from tacit.plan.rounding import divide_whole, is_exact, round_number, truncate_number, truncate_released
+from tacit.plan.rounding import (
+    divide_whole,
+    is_exact,
+    released_integer,
+    round_number,
+    truncate_number,
+    truncate_released,
+)
 from tacit.plan.timestamps import FINER_UNITS, as_timestamp, constant_timestamp, date_of, quotient, time_part, truncate
 from tacit.query.bound import LEAST_INT as LEAST_INT
 from tacit.query.bound import MOST_INT as MOST_INT
@@ -694,7 +701,7 @@ class _Binder:
         left, right = operands
         if not self.rows:
             floats = as_float(left), as_float(right)
-            return TypedScalar(truncate_released(Call(Function.DIVIDE, scalars_of(floats))), Type.FLOAT)
+            return released_integer(truncate_released(Call(Function.DIVIDE, scalars_of(floats))))
         if not isinstance(right.scalar, Literal) and not (is_exact(left) and is_exact(right)):
             raise _too_large(node.at)
         return divide_whole(left, right)

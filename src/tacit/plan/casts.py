@@ -9,13 +9,12 @@ gives the same: so no value of a row can make a cast fail.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.formats import ISO_DATE, ISO_TIME, integer_text, to_char
 from tacit.plan.operands import kind_of, words_of
-from tacit.plan.rounding import as_integer
+from tacit.plan.rounding import as_integer, released_integer
 from tacit.plan.timestamps import as_timestamp, date_of
 from tacit.query.bound import TypedScalar
 from tacit.query.functions import Function
@@ -42,7 +41,7 @@ def cast(node: Call, operand: TypedScalar, *, rows: bool) -> TypedScalar:
         return as_timestamp(operand, node)
     if operand.type is Type.FLOAT and wanted is Type.INT:
         if not rows:
-            return replace(operand, scalar=Call(Function.ROUND, (operand.scalar,)))
+            return released_integer(Call(Function.ROUND, (operand.scalar,)))
         if operand.is_bounded and (operand.lower or 0) >= -_MOST and (operand.upper or 0) <= _MOST:
             return as_integer(operand)
     if wanted is Type.TEXT:

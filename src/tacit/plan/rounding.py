@@ -98,6 +98,11 @@ def truncate_released(scalar: Scalar) -> Case:
     return Case(((below, Call(Function.CEIL, (scalar,))),), Call(Function.FLOOR, (scalar,)))
 
 
+def released_integer(scalar: Scalar) -> TypedScalar:
+    """A released number that has no fraction, as an integer; the largest ones where it is beyond these."""
+    return TypedScalar(Quantize(scalar, Fraction(1), -(2**62), 2**62), Type.INT)
+
+
 def as_integer(operand: TypedScalar) -> TypedScalar:
     """A float with bounds that integers have, as the nearest integer."""
     assert operand.lower is not None

@@ -92,7 +92,7 @@ _MOST_VALUES = 30
 class Compound:
     """A question made of several: its members, the program over them, and the columns that it shows.
 
-    `public` are the rows of public tables that the program reads too.
+    `public` are the rows of public tables that the program reads too. `rows` is the most that the answer has.
     """
 
     members: tuple[BoundQuestion, ...]
@@ -101,6 +101,7 @@ class Compound:
     values: tuple[ChoosingValue, ...] = ()
     public: tuple[PublicRead, ...] = ()
     notes: tuple[str, ...] = ()
+    rows: int = 0
 
 
 def is_compound(query: Query, policy: Policy) -> bool:
@@ -130,7 +131,7 @@ def compound(query: Query, policy: Policy) -> Compound:
     public = tuple(replace(read, most=min(read.most, most)) for read in builder.public)
     values = tuple(builder.values.values())
     members, notes = tuple(builder.members.values()), tuple(dict.fromkeys(builder.notes))
-    return Compound(members, table.node, table.columns, values, public, notes)
+    return Compound(members, table.node, table.columns, values, public, notes, table.rows)
 
 
 def read_joins(query: Query, policy: Policy) -> Query:

@@ -40,6 +40,7 @@ class CompoundPlan:
     unit: str
     values: tuple[ChoosingValue, ...] = ()  # which fill the placeholders of members
     public: tuple[PublicRead, ...] = ()
+    most_rows: int = 0  # of the answer, from public numbers
 
     @property
     def key(self) -> str:
@@ -113,7 +114,7 @@ def plan_question(query: Query, policy: Policy, epsilon: Any, *, rounded: bool =
     recipes = tuple(plan.recipe for plan in ordered)
     recipe = CompoundPostProcessingPlan(recipes, places, found.node, results, public, found.notes)
     unit = ordered[0].unit if ordered else ROW_UNIT
-    return CompoundPlan(tuple(ordered), recipe, unit, found.values, found.public)
+    return CompoundPlan(tuple(ordered), recipe, unit, found.values, found.public, found.rows)
 
 
 def _note_choice(plan: Plan) -> Plan:

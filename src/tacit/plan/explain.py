@@ -53,6 +53,8 @@ class ColumnAccuracy:
 class Explanation:
     """What a question would cost and give. `groups` is None where the keys are private, or rows of public tables.
 
+    Of a question made of several it is the most rows that the answer has, which `may_be_fewer`.
+
     `refused` is why asking it would be refused now: it costs more than what is left of a budget. None where it fits, or
     where what is left was not looked at.
     """
@@ -68,6 +70,7 @@ class Explanation:
     columns: tuple[ColumnAccuracy, ...]
     notes: tuple[str, ...]
     refused: Refused | None = None
+    may_be_fewer: bool = False
 
     def refused_by(self, refusal: Refused | None) -> Explanation:
         """The same, with the refusal that asking would meet."""
@@ -125,7 +128,9 @@ class Explanation:
             return "as many rows as public tables give"
         if self.groups is None:
             return f"a row for each group that is shown, {MAX_GROUPS:,} at most; {self.keys}"
-        return f"{self.groups:,} rows, one for each group" if self.groups != 1 else "one row"
+        if self.groups == 1:
+            return "one row"
+        return f"at most {self.groups:,} rows" if self.may_be_fewer else f"{self.groups:,} rows, one for each group"
 
 
 def explain(plan: AnyPlan, policy: Policy, confidence: Any) -> Explanation:
@@ -164,19 +169,19 @@ def _explain_compound(plan: CompoundPlan, policy: Policy, level: Fraction) -> Ex
             columns.append(ColumnAccuracy(result.name, None, ()))
     made = f"made of {len(plan.members)} questions, which share epsilon and delta equally"
     shown = [_selection(member.shown, plan.unit) for member in plan.members if member.shown is not None]
+    lists = any(member.listed is not None for member in plan.members)
     return Explanation(
         epsilon=float(epsilon),
         delta=float(delta),
         unit=plan.unit,
         neighbors=str(policy.neighbors),
-        groups=None
-        if shown or (plan.public and not plan.members)
-        else sum(member.recipe.groups or 0 for member in plan.members),
+        groups=None if shown or plan.public or lists else plan.most_rows,
         keys=shown[0] if shown else "",
         confidence=float(level),
         noise=tuple(_noise(part) for member in plan.members for part in member.parts),
         columns=tuple(columns),
         notes=(*((made,) if len(plan.members) > 1 else ()), *plan.recipe.notes),
+        may_be_fewer=True,
     )
 
 

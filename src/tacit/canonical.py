@@ -47,11 +47,17 @@ def tag(name: str, fields: str = "", later: str = "") -> Tag:
 
 def canonical_text(value: Any, table: Table) -> str:
     """Return the text of a value. Values that differ have texts that differ; a class without a tag is a TypeError."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return repr(value)
+    if kind is tuple:
+        comma = "," if len(value) == 1 else ""
+        return f"({', '.join([canonical_text(item, table) for item in value])}{comma})"
+    if kind in table and hasattr(kind, "__dataclass_fields__"):
+        return _write_fields(value, table)
     match value:
         case Enum():
             return f"<{table[type(value)].name}.{value.name}: {value.value!r}>"
-        case None | bool() | int() | float() | str() if type(value) in _PLAIN:
-            return repr(value)
         case Fraction():
             return f"Fraction({value.numerator}, {value.denominator})"
         case datetime.date() if type(value) is datetime.date:
@@ -59,16 +65,19 @@ def canonical_text(value: Any, table: Table) -> str:
         case list():
             return f"[{', '.join(canonical_text(item, table) for item in value)}]"
         case tuple():
-            comma = "," if len(value) == 1 else ""
-            return f"({', '.join(canonical_text(item, table) for item in value)}{comma})"
-    if type(value) not in table:
-        raise TypeError(f"{type(value).__qualname__} has no tag, so it cannot be part of a key")
+            return canonical_text(tuple(value), table)
+    if kind not in table:
+        raise TypeError(f"{kind.__qualname__} has no tag, so it cannot be part of a key")
+    return _write_fields(value, table)
+
+
+def _write_fields(value: Any, table: Table) -> str:
     found = table[type(value)]
-    fields = (
+    fields = [
         f"{written}={canonical_text(part, table)}"
         for written, attribute in found.fields
         if (part := getattr(value, attribute)) is not None or written not in found.later
-    )
+    ]
     return f"{found.name}({', '.join(fields)})"
 
 

@@ -111,6 +111,14 @@ QUESTIONS = {
     "SELECT p.s, COUNT(*) AS n FROM v JOIN n ON n.who = v.who JOIN p ON p.k = v.k WHERE v.r = 'b' GROUP BY p.s": (
         "SELECT DISTINCT s FROM p"
     ),
+    "SELECT FLOOR(t.z / 2) AS f, COUNT(*) AS n FROM (SELECT p.x * 1000 AS z FROM v JOIN p ON p.k = v.k) AS t"
+    " GROUP BY 1": ("SELECT DISTINCT FLOOR(x * 1000 / 2) FROM p"),
+    "SELECT t.s, COUNT(*) AS n FROM (SELECT p.s, p.x AS z FROM v JOIN p ON p.k = v.k) AS t WHERE SQRT(t.z) > 2.5"
+    " GROUP BY 1": "SELECT DISTINCT s FROM p WHERE SQRT(x) > 2.5",
+    "SELECT r.g, p.k, b.k AS o, COUNT(*) AS n FROM v JOIN p ON p.k = v.k JOIN p AS b ON b.k = v.r"
+    " JOIN q AS r ON r.s = CASE WHEN p.x > b.x THEN p.s ELSE b.s END GROUP BY 1, 2, 3": (
+        "SELECT DISTINCT q.g, p.k, b.k FROM p, p AS b, q WHERE q.s = CASE WHEN p.x > b.x THEN p.s ELSE b.s END"
+    ),
     "SELECT a.s, b.s AS o, COUNT(*) AS n FROM v JOIN p AS a ON a.k = v.k JOIN n ON n.who = v.who"
     " JOIN p AS b ON b.k = n.k GROUP BY 1, 2": "SELECT DISTINCT a.s, b.s FROM p AS a, p AS b",
 }

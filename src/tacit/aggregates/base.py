@@ -24,6 +24,7 @@ from tacit.mechanisms.permute_and_flip import PermuteAndFlip
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.top_k import TopK
 from tacit.query.bound import TypedScalar
+from tacit.query.cached_hash import keep_hash
 from tacit.query.function_calls import AggregateSyntax
 from tacit.query.nodes import Aggregate, ExactStatistic, Scalar
 from tacit.query.types import Key, Type
@@ -45,6 +46,7 @@ class QuantizedArgument:
     upper: int
 
 
+@keep_hash
 @dataclass(frozen=True)
 class VectorMeasurement:
     """An integer for each group: a linear combination of measures, to which a row adds from `lower` to `upper`.

@@ -13,7 +13,7 @@ from tacit.arithmetic import to_rational
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.plan.compound import is_compound
 from tacit.plan.flatten import flatten_query
-from tacit.plan.plan import MAX_EPSILON, MIN_EPSILON, Plan, plan_for
+from tacit.plan.plan import MAX_EPSILON, MIN_EPSILON, Plan, bind_question, read_epsilon
 from tacit.policy.model import Policy
 from tacit.query.nodes import Query, ReleasedValue
 
@@ -33,8 +33,10 @@ def plan_within(query: Query, policy: Policy, within: Mapping[str, Any], confide
         what = "no epsilon is found by the accuracy of a question made of several"
         raise Refused(ErrorCode.PARAMETER, what, at=query.at, fix="give epsilon, and look at what explain says")
 
+    bound, delta = bind_question(query, policy), policy.question_delta
+
     def plan_at(step: int) -> Plan:
-        return plan_for(query, policy, _epsilon_at_step(step))
+        return bound.plan(read_epsilon(_epsilon_at_step(step)), delta)
 
     def is_enough(plan: Plan) -> bool:
         return all(_column_error(plan, name, confidence) <= width for name, width in wanted.items())

@@ -37,7 +37,7 @@ from tacit.plan.constants import evaluate_constants
 from tacit.plan.flatten import aggregates
 from tacit.plan.grouping_sets import GroupedQuery, key_name
 from tacit.plan.join import conjuncts
-from tacit.plan.plan import BoundQuestion, bind_question
+from tacit.plan.plan import BoundQuestion, bind_question, check_size
 from tacit.plan.public_keys import mark_kept
 from tacit.plan.public_tables import (
     MAX_JOINED_ROWS,
@@ -314,6 +314,7 @@ class _Builder:
         if member not in self.members:
             self.members[member] = bind_question(member, self.policy)
         recipe = self.members[member].recipe
+        check_size(sum(len(each.needed) for each in self.members.values()), lifted.query)
         if len(self.members) > MAX_MEMBERS:
             what = f"the question is made of more than {MAX_MEMBERS} questions"
             raise Refused(ErrorCode.TOO_LARGE, what, at=lifted.query.at, fix="ask several smaller questions")

@@ -106,7 +106,9 @@ def plan_question(query: Query, policy: Policy, epsilon: Any, *, rounded: bool =
     found = compound(query, policy)
     share = len(found.members) or 1
     price, delta = read_epsilon(epsilon, share, rounded=rounded), policy.question_delta / share
-    plans = [_note_choice(member.plan(price, delta)) for member in found.members]
+    plans = [member.plan(price, delta) for member in found.members]
+    if found.values:
+        plans = [_note_choice(plan) for plan in plans]
     ordered = sorted({plan.key: plan for plan in plans}.values(), key=lambda plan: plan.key)
     places = tuple(next(i for i, known in enumerate(ordered) if known.key == plan.key) for plan in plans)
     results = tuple(ProgramResult(column.name, column.column, column.type or Type.INT) for column in found.columns)

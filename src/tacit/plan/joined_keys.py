@@ -19,7 +19,7 @@ too long is a function of the public tables (`Planner`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from tacit.answers.choosing_values import placeholders_of
@@ -28,16 +28,21 @@ from tacit.plan.join import conjuncts
 from tacit.plan.public_tables import PublicRead
 from tacit.plan.split import MAX_GROUPS, Halves
 from tacit.policy.model import Policy
+from tacit.query.functions import Function
 from tacit.query.nodes import (
+    Call,
+    Clamp,
     ColumnReference,
     Constants,
     EquiJoin,
     GroupKey,
     PerUnitAggregation,
     Projection,
+    Quantize,
     Query,
     RelationalNode,
     Scalar,
+    ToFloat,
     column_names,
     find_location,
     rebuild,
@@ -117,7 +122,17 @@ def _is_public(rows: RelationalNode, policy: Policy) -> bool:
 
 
 def _replace(scalar: Scalar, known: dict[str, Scalar]) -> Scalar:
-    return rebuild(scalar, lambda node: known.get(node.name) if isinstance(node, ColumnReference) else None)
+    """A scalar of plans, in which values are clamped and quantized, with other scalars for its columns."""
+
+    def change(node: Scalar) -> Scalar | None:
+        match node:
+            case ColumnReference(name):
+                return known.get(name)
+            case Clamp(operand) | ToFloat(operand) | Quantize(operand):
+                return replace(node, operand=rebuild(operand, change))
+        return None
+
+    return rebuild(scalar, change)
 
 
 def _names(scalar: Scalar) -> frozenset[str]:
@@ -145,9 +160,13 @@ def _read_group(parts: _PublicParts, owners: dict[str, int], places: list[int]) 
     while waiting:
         found = next((place for place in waiting if _between(pairs, held, parts.tables[place])), waiting[0])
         waiting.remove(found)
-        rows = EquiJoin(rows, parts.tables[found], tuple(_between(pairs, held, parts.tables[found])))
+        matched = _between(pairs, held, parts.tables[found])
+        pairs = [pair for pair in pairs if pair not in matched and pair[::-1] not in matched]
+        rows = EquiJoin(rows, parts.tables[found], tuple(matched))
         held |= set(column_names(parts.tables[found]))
-    about = [part for part in parts.conditions if not placeholders_of(part)]
+    # An equality with a side over several tables is a condition on all of them.
+    about: list[Scalar] = [Call(Function.EQUAL, pair) for pair in pairs]
+    about += [part for part in parts.conditions if not placeholders_of(part)]
     where = [part for part in about if (names := _names(part)) and names <= here]
     keys = tuple(
         (f"k{place}", scalar) for place, scalar in enumerate(parts.keys) if not _names(scalar).isdisjoint(here)

@@ -68,6 +68,7 @@ from tacit.sampling.bits import Bits
 
 MIN_EPSILON = Fraction(1, 10**6)
 MAX_EPSILON = Fraction(1000)
+MAX_MEASUREMENTS = 300  # of a question, in all its members
 _MOST_LOOKS = 10**7  # some seconds of choosing
 
 
@@ -290,6 +291,7 @@ def _bind(query: Query, policy: Policy, *, canonical: bool) -> BoundQuestion:
     averages = (a for a in halves.aggregates if a.aggregate.function == "avg" and not a.aggregate.distinct)
     averaged = frozenset(a.required_argument for a in averages)
     needed = [function_of(a.aggregate).measure(a, averaged) for a in halves.aggregates]
+    check_size(len({need for some in needed for need in some}), query)
     chosen = _collect_needs(halves, needed)
     recipe = replace(_recipe(query, halves, needed, list(chosen)), notes=tuple(said))
     if listed is not None:
@@ -328,6 +330,13 @@ def plan_for(query: Query, policy: Policy, epsilon: Any, *, rounded: bool = True
     """
     price = read_epsilon(epsilon, rounded=rounded)
     return bind_question(query, policy, canonical=canonical).plan(price, policy.question_delta)
+
+
+def check_size(measurements: int, query: Query) -> None:
+    """Refuse a question, or one made of several, that measures more values than are planned in good time."""
+    if measurements > MAX_MEASUREMENTS:
+        what = f"the question measures {measurements:,} values in each group; {MAX_MEASUREMENTS:,} is the most"
+        raise Refused(ErrorCode.TOO_LARGE, what, at=query.at, fix="ask for fewer aggregates at a time")
 
 
 def _collect_needs(halves: Halves, needed: list[tuple[Measurement, ...]]) -> dict[Measurement, Fraction]:

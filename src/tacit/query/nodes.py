@@ -14,6 +14,7 @@ from typing import Any
 
 from tacit.errors import SourceLocation
 from tacit.privacy.sensitivity import ContributionBounds
+from tacit.query.cached_hash import keep_hash
 from tacit.query.types import Key, Type
 
 STAR = "*"  # the name of a column that stands for all of them
@@ -49,6 +50,7 @@ class ColumnReference:
     without: tuple[str, ...] | None = field(default=None, repr=False)
 
 
+@keep_hash
 @dataclass(frozen=True)
 class Call:
     """A function or operator of the closed table in `query/functions.py`."""
@@ -335,6 +337,7 @@ class UnionAll:
     at: SourceLocation | None = _place()
 
 
+@keep_hash
 @dataclass(frozen=True)
 class ExactStatistic:
     """What an engine computes in each group, an integer unless said otherwise.

@@ -8,7 +8,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 from tests.support.counts import FULL
@@ -137,6 +137,7 @@ def test_quantile_intervals_cover_at_all_ranks(make):
     assert wrong > binom.isf(1e-10, runs, 0.1)
 
 
+@example(seed=421, rank=1.0)  # by the noise, all are sure to be at or below 7
 @given(seed=st.integers(0, 2**32 - 1), rank=st.floats(0, 1))
 @settings(max_examples=30, deadline=None)
 def test_a_quantile_is_in_its_own_interval(seed, rank):
@@ -147,8 +148,7 @@ def test_a_quantile_is_in_its_own_interval(seed, rank):
     found = asked.estimate(asked.collect(asked.encode(rng.integers(0, 10, 200), ReplayBits(seed.to_bytes(4, "big")))))
     point = found.quantile(rank)
     assert 0 <= point.low <= point.value <= point.high <= 9
-    # nobody is below the first value, and all are at or below the last
-    assert found.quantile(0) == QuantileEstimate(0, 0, 0) and found.quantile(1).high == 9
+    assert found.quantile(0) == QuantileEstimate(0, 0, 0)  # nobody is below the first value
 
 
 @pytest.mark.parametrize("make", [KAryRandomizedResponse, OptimizedUnaryEncoding])

@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
-from tests.curator.test_public_keys import Database, answered, in_order
+from tests.curator.test_public_keys import Database, answered, in_order, number
 from tests.support.bits import Ones
 from tests.support.counts import FULL
 from tests.support.policies import caps
@@ -122,11 +122,6 @@ QUESTIONS = {
     "SELECT a.s, b.s AS o, COUNT(*) AS n FROM v JOIN p AS a ON a.k = v.k JOIN n ON n.who = v.who"
     " JOIN p AS b ON b.k = n.k GROUP BY 1, 2": "SELECT DISTINCT a.s, b.s FROM p AS a, p AS b",
 }
-
-
-def number(plan: Any, part: Part, cells: Any) -> int:
-    places = [(factor, plan.exact.measures.index(measure)) for factor, measure in part.need.terms]
-    return 0 if cells is None else sum(factor * cells[place] for factor, place in places)
 
 
 @pytest.mark.parametrize("sql", QUESTIONS)

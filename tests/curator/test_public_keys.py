@@ -177,12 +177,12 @@ def test_one_unit_moves_no_key_and_no_more_than_is_paid_for(sql: str, neighbors:
             before, after = (engine.run(member.exact) for engine in engines)
             for part in member.parts:
                 assert isinstance(part, Part)
-                moves = [_number(member, part, before.get(g)) - _number(member, part, after.get(g))
+                moves = [number(member, part, before.get(g)) - number(member, part, after.get(g))
                          for g in {*before, *after}]  # fmt: skip
                 assert sum(map(abs, moves)) <= part.sensitivity
 
 
-def _number(plan: Any, part: Part, cells: Any) -> int:
+def number(plan: Any, part: Part, cells: Any) -> int:
     places = [(factor, plan.exact.measures.index(measure)) for factor, measure in part.need.terms]
     return 0 if cells is None else sum(factor * cells[place] for factor, place in places)
 

@@ -149,6 +149,8 @@ def test_a_quantile_is_in_its_own_interval(seed, rank):
     point = found.quantile(rank)
     assert 0 <= point.low <= point.value <= point.high <= 9
     assert found.quantile(0) == QuantileEstimate(0, 0, 0)  # nobody is below the first value
+    # all are at or below the last, which is left out just where all are sure to be below it
+    assert (found.quantile(1).high == 9) == (found.share(0, 8).low < 1)
 
 
 @pytest.mark.parametrize("make", [KAryRandomizedResponse, OptimizedUnaryEncoding])

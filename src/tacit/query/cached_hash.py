@@ -33,5 +33,5 @@ def keep_hash(cls: Frozen) -> Frozen:
         return {name: value for name, value in self.__dict__.items() if name != _KEPT}
 
     setattr(cls, "__hash__", hash_once)  # noqa: B010 - a method of a class that is not known here
-    setattr(cls, "__getstate__", without_hash)  # noqa: B010
+    setattr(cls, "__getstate__", without_hash)  # noqa: B010 - the same
     return cls

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -53,35 +54,37 @@ class Pair:
         """The largest covariance: half of one range times half of the other, by Cauchy and Schwarz and Popoviciu."""
         return float(self.width * self.unit)
 
+    @cached_property
     def rows(self) -> ExactStatistic:
-        """Return the count of rows that have both."""
-        return ExactStatistic("count", self._product())
+        """The count of rows that have both."""
+        return ExactStatistic("count", self._product)
 
     def paired_sum(self, argument: QuantizedArgument, name: str) -> VectorMeasurement:
         """Return the sum of X, or of Y, over rows that have both."""
-        both = Case(((Call(Function.IS_NULL, (self._product(),)), Literal(None)),), argument.scalar)
+        both = Case(((Call(Function.IS_NULL, (self._product,)), Literal(None)),), argument.scalar)
         whole = Clamp(both, Fraction(argument.lower), Fraction(argument.upper), whole=True)
-        terms = ((2, ExactStatistic("sum", whole)), (-(argument.lower + argument.upper), self.rows()))
+        terms = ((2, ExactStatistic("sum", whole)), (-(argument.lower + argument.upper), self.rows))
         return VectorMeasurement(terms, -_width(argument), _width(argument), argument.step / 2, name=name)
 
     def products(self, name: str) -> VectorMeasurement:
         """Return the sum of X Y."""
         return VectorMeasurement(
-            ((1, ExactStatistic("sum", self._product())),), -self.width, self.width, self.unit, name=name
+            ((1, ExactStatistic("sum", self._product)),), -self.width, self.width, self.unit, name=name
         )
 
     def squares(self, argument: QuantizedArgument, name: str) -> VectorMeasurement:
         """Return the sum of 2 X^2 - W^2 over rows that have both, W the width of the range; see `variance.py`."""
         most = _width(argument) ** 2
-        square = Case(((Call(Function.IS_NULL, (self._product(),)), Literal(None)),), _square(argument))
+        square = Case(((Call(Function.IS_NULL, (self._product,)), Literal(None)),), _square(argument))
         whole = Clamp(square, Fraction(0), Fraction(most), whole=True)
-        terms = ((2, ExactStatistic("sum", whole)), (-most, self.rows()))
+        terms = ((2, ExactStatistic("sum", whole)), (-most, self.rows))
         return VectorMeasurement(terms, -most, most, argument.step**2 / 8, name=name)
 
     def count(self, name: str) -> VectorMeasurement:
         """Return the number of rows that have both."""
-        return VectorMeasurement(((1, self.rows()),), 1, 1, Fraction(1), name=name)
+        return VectorMeasurement(((1, self.rows),), 1, 1, Fraction(1), name=name)
 
+    @cached_property
     def _product(self) -> Scalar:
         product = Call(Function.MULTIPLY, (_center(self.first), _center(self.second)))
         return Clamp(product, Fraction(-self.width), Fraction(self.width), whole=True)

@@ -27,5 +27,5 @@ PLANS: Table = {
     Shown: tag("Shown", "mechanism part"),
     Threshold: tag("Threshold", "scale delta groups rows"),
     TopK: tag("TopK", "epsilon count sensitivity monotone"),
-    VectorMeasurement: tag("Vector", "terms lower upper unit once=is_per_unit"),
+    VectorMeasurement: tag("Vector", "terms lower upper unit once=is_per_unit", kept=True),
 }

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 from tacit.accounting.filters import GRAINS_PER_EPSILON, compute_charge, whole
 from tacit.aggregates.base import (
@@ -68,7 +68,7 @@ from tacit.sampling.bits import Bits
 
 MIN_EPSILON = Fraction(1, 10**6)
 MAX_EPSILON = Fraction(1000)
-MAX_MEASUREMENTS = 300  # of a question, in all its members
+MAX_MEASUREMENTS = 150  # of a question, in all its members
 _MOST_LOOKS = 10**7  # some seconds of choosing
 
 
@@ -266,7 +266,27 @@ def bind_question(query: Query, policy: Policy, *, canonical: bool = True) -> Bo
     return _bind(query, policy, canonical=canonical)
 
 
-def _bind(query: Query, policy: Policy, *, canonical: bool) -> BoundQuestion:
+def has_one_form(query: Query, policy: Policy) -> bool:
+    """Whether the canonical form of a question is the one that its text has: then both have one plan."""
+    query = flatten_query(query)
+    if rewrite_query(query, policy) != query:
+        return False
+    written, canonical = (_read_query(query, policy, canonical=form) for form in (False, True))
+    return written == canonical
+
+
+class _Reading(NamedTuple):
+    """A query with its rows and its halves, and the keys that are listed where public tables have them."""
+
+    query: Query
+    relation: Relation
+    halves: Halves
+    listed: PublicRead | None
+    is_kept: bool  # whether the rows of a public table are the keys
+    notes: tuple[str, ...]
+
+
+def _read_query(query: Query, policy: Policy, *, canonical: bool) -> _Reading:
     query = mark_kept(query, policy)
     scope = Scope(policy)
     query, relation = scope.open(query)
@@ -283,10 +303,13 @@ def _bind(query: Query, policy: Policy, *, canonical: bool) -> BoundQuestion:
         halves = replace(halves, keys=tuple(replace(key, values=None) for key in halves.keys))
     elif canonical and policy.lists_joined_keys:
         listed = list_joined_keys(query, relation.rows, halves, policy)
-    said = dict.fromkeys(
-        [*scope.notes, *halves.notes, *about_reading(query, relation), *about_constants(query, relation)]
-    )
-    if listed is not None and not scope.kept:
+    return _Reading(query, relation, halves, listed, bool(scope.kept), tuple(scope.notes))
+
+
+def _bind(query: Query, policy: Policy, *, canonical: bool) -> BoundQuestion:
+    query, relation, halves, listed, is_kept, notes = _read_query(query, policy, canonical=canonical)
+    said = dict.fromkeys([*notes, *halves.notes, *about_reading(query, relation), *about_constants(query, relation)])
+    if listed is not None and not is_kept:
         said[about_joined_keys(query, halves)] = None
     averages = (a for a in halves.aggregates if a.aggregate.function == "avg" and not a.aggregate.distinct)
     averaged = frozenset(a.required_argument for a in averages)

@@ -17,7 +17,7 @@ from tacit.arithmetic import to_rational
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.accuracy import plan_within
 from tacit.plan.compound_plan import AnyPlan, plan_question
-from tacit.plan.plan import Plan, plan_for
+from tacit.plan.plan import Plan, has_one_form, plan_for
 from tacit.plan.public_tables import PublicRead
 from tacit.plan.question import Question
 from tacit.plan.rewrite import has_subqueries
@@ -65,12 +65,13 @@ def _former_plans(query: Query, policy: Policy, epsilon: Any, plan: Plan) -> tup
     if has_subqueries(query):
         return ()
     found = []
-    for rounded in (True, False):
-        if rounded or not is_whole(to_rational("epsilon", epsilon)):
-            try:
-                found.append(plan_for(query, policy, epsilon, rounded=rounded, canonical=False))
-            except Refused:  # it was not answered then
-                continue
+    try:
+        if not has_one_form(query, policy):
+            found.append(plan_for(query, policy, epsilon, canonical=False))
+        if not is_whole(to_rational("epsilon", epsilon)):
+            found.append(plan_for(query, policy, epsilon, rounded=False, canonical=False))
+    except Refused:  # it was not answered then
+        pass
     return tuple(each for each in found if each.key != plan.key)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from tacit.canonical import KEPT_TEXT
+
 Frozen = TypeVar("Frozen", bound=type[Any])
 _KEPT = "_kept_hash"
 
@@ -11,7 +13,8 @@ _KEPT = "_kept_hash"
 def keep_hash(cls: Frozen) -> Frozen:
     """Return the frozen dataclass with its hash kept on the object once it is computed.
 
-    It is left out where the object is pickled: another process hashes texts otherwise.
+    It is left out where the object is pickled, because another process hashes texts otherwise, and so is the text that
+    `canonical_text` keeps.
 
     >>> from dataclasses import dataclass
     >>> @keep_hash
@@ -30,7 +33,7 @@ def keep_hash(cls: Frozen) -> Frozen:
         return found
 
     def without_hash(self: Any) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != _KEPT}
+        return {name: value for name, value in self.__dict__.items() if name not in (_KEPT, KEPT_TEXT)}
 
     setattr(cls, "__hash__", hash_once)  # noqa: B010 - a method of a class that is not known here
     setattr(cls, "__getstate__", without_hash)  # noqa: B010 - the same

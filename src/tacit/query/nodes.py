@@ -145,6 +145,7 @@ class Placeholder:
     at: SourceLocation | None = _place()
 
 
+@keep_hash
 @dataclass(frozen=True)
 class Clamp:
     """The operand, NaN read as NULL and, where there are bounds, moved to the nearest one.
@@ -166,6 +167,7 @@ class ToFloat:
     operand: Scalar
 
 
+@keep_hash
 @dataclass(frozen=True)
 class Quantize:
     """A double as the integer nearest to operand/step, at least `lower` and at most `upper`, whatever the rounding."""

@@ -73,7 +73,7 @@ def test_a_question_that_measures_too_much_is_refused(aggregates: list[str], gro
     with pytest.raises(Refused) as refused:
         plan_question(parse(f"SELECT {', '.join(aggregates)} FROM visits{groups}"), policy, 1)
     assert refused.value.code is ErrorCode.TOO_LARGE
-    assert len(plan_for(parse(f"SELECT {', '.join(aggregates[:25])} FROM visits"), policy, 1).recipe.values) == 25
+    assert len(plan_for(parse(f"SELECT {', '.join(aggregates[:16])} FROM visits"), policy, 1).recipe.values) == 16
 
 
 def test_a_question_is_bound_once_for_all_epsilons_of_an_accuracy(policy, monkeypatch: pytest.MonkeyPatch) -> None:

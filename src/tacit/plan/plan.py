@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any, NamedTuple
@@ -68,12 +68,23 @@ from tacit.sampling.bits import Bits
 
 MIN_EPSILON = Fraction(1, 10**6)
 MAX_EPSILON = Fraction(1000)
-MAX_MEASUREMENTS = 150  # of a question, in all its members
+MAX_MEASUREMENTS = 100  # of a question, in all its members
 _MOST_LOOKS = 10**7  # some seconds of choosing
 
 
 _Terms = list[tuple[int, int]]
 """Factors, each with the position of a measure."""
+
+
+class Reading(NamedTuple):
+    """A query with its rows and its halves, and the keys that are listed where public tables have them."""
+
+    query: Query
+    relation: Relation
+    halves: Halves
+    listed: PublicRead | None
+    is_kept: bool  # whether the rows of a public table are the keys
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -89,6 +100,7 @@ class Plan:
     delta: Fraction
     key: str
     listed: PublicRead | None = None  # the rows of public tables that are the keys
+    reading: Reading | None = field(default=None, compare=False, repr=False)  # of the question, where it is kept
 
     @property
     def epsilon_delta(self) -> tuple[Fraction, Fraction]:
@@ -219,12 +231,13 @@ class BoundQuestion:
     needed: dict[Measurement, Fraction]
     recipe: PostProcessingPlan  # without the parts, which follow from an epsilon
     each: ContributionBounds
-    listed: PublicRead | None = None
+    reading: Reading
 
     def plan(self, price: Fraction, delta: Fraction) -> Plan:
         """The plan at an epsilon and a delta."""
         relation, groups = self.relation, self.recipe.groups
-        if self.listed is not None:  # so many are read at most, and no more groups mean no less noise
+        listed = self.reading.listed
+        if listed is not None:  # so many are read at most, and no more groups mean no less noise
             groups = max(MAX_GROUPS, 2 * self.each.groups)
         if groups is None and delta == 0:
             keys = zip(self.query.keys, self.halves.keys, strict=True)
@@ -238,7 +251,7 @@ class BoundQuestion:
         accounted = contribution_to_account(self.each, relation.unit is not None)
         spending = spend(self.needed, price, delta, Setting(accounted, self.policy.neighbors, groups))
         exact = _exact(self.halves, relation, self.each, spending)
-        key = _key(self.policy, exact, spending, self.listed)
+        key = _key(self.policy, exact, spending, listed)
         parts = Releases(_read(part) for part in spending.parts)
         notes = (*self.recipe.notes, *about_rows(exact, relation.called))
         return Plan(
@@ -250,7 +263,7 @@ class BoundQuestion:
             spending.loss,
             spending.delta,
             key,
-            self.listed,
+            listed,
         )
 
 
@@ -260,33 +273,18 @@ def bind_question(query: Query, policy: Policy, *, canonical: bool = True) -> Bo
     rewritten = rewrite_query(query, policy) if canonical else query
     if rewritten != query:
         try:
-            return _bind(rewritten, policy, canonical=True)
+            return bind_reading(_read_query(rewritten, policy, canonical=True), policy)
         except Refused:  # what is wrong is said of the text as it is
             pass
-    return _bind(query, policy, canonical=canonical)
+    return bind_reading(_read_query(query, policy, canonical=canonical), policy)
 
 
-def has_one_form(query: Query, policy: Policy) -> bool:
-    """Whether the canonical form of a question is the one that its text has: then both have one plan."""
-    query = flatten_query(query)
-    if rewrite_query(query, policy) != query:
-        return False
-    written, canonical = (_read_query(query, policy, canonical=form) for form in (False, True))
-    return written == canonical
+def read_as_written(query: Query, policy: Policy) -> Reading:
+    """The reading of a question as its text is written, which was its form in earlier versions, or Refused."""
+    return _read_query(flatten_query(query), policy, canonical=False)
 
 
-class _Reading(NamedTuple):
-    """A query with its rows and its halves, and the keys that are listed where public tables have them."""
-
-    query: Query
-    relation: Relation
-    halves: Halves
-    listed: PublicRead | None
-    is_kept: bool  # whether the rows of a public table are the keys
-    notes: tuple[str, ...]
-
-
-def _read_query(query: Query, policy: Policy, *, canonical: bool) -> _Reading:
+def _read_query(query: Query, policy: Policy, *, canonical: bool) -> Reading:
     query = mark_kept(query, policy)
     scope = Scope(policy)
     query, relation = scope.open(query)
@@ -303,11 +301,12 @@ def _read_query(query: Query, policy: Policy, *, canonical: bool) -> _Reading:
         halves = replace(halves, keys=tuple(replace(key, values=None) for key in halves.keys))
     elif canonical and policy.lists_joined_keys:
         listed = list_joined_keys(query, relation.rows, halves, policy)
-    return _Reading(query, relation, halves, listed, bool(scope.kept), tuple(scope.notes))
+    return Reading(query, relation, halves, listed, bool(scope.kept), tuple(scope.notes))
 
 
-def _bind(query: Query, policy: Policy, *, canonical: bool) -> BoundQuestion:
-    query, relation, halves, listed, is_kept, notes = _read_query(query, policy, canonical=canonical)
+def bind_reading(reading: Reading, policy: Policy) -> BoundQuestion:
+    """What a question measures as it is read, and how that makes its answer, or Refused."""
+    query, relation, halves, listed, is_kept, notes = reading
     said = dict.fromkeys([*notes, *halves.notes, *about_reading(query, relation), *about_constants(query, relation)])
     if listed is not None and not is_kept:
         said[about_joined_keys(query, halves)] = None
@@ -332,7 +331,7 @@ def _bind(query: Query, policy: Policy, *, canonical: bool) -> BoundQuestion:
             fix="group by a column with declared values",
         )
     _check_lists(chosen, recipe.groups, query)
-    return BoundQuestion(query, policy, relation, halves, chosen, recipe, each, listed)
+    return BoundQuestion(query, policy, relation, halves, chosen, recipe, each, reading)
 
 
 def read_epsilon(epsilon: Any, share: int = 1, *, rounded: bool = True) -> Fraction:
@@ -352,7 +351,8 @@ def plan_for(query: Query, policy: Policy, epsilon: Any, *, rounded: bool = True
     know a question.
     """
     price = read_epsilon(epsilon, rounded=rounded)
-    return bind_question(query, policy, canonical=canonical).plan(price, policy.question_delta)
+    bound = bind_question(query, policy, canonical=canonical)
+    return replace(bound.plan(price, policy.question_delta), reading=bound.reading)
 
 
 def check_size(measurements: int, query: Query) -> None:

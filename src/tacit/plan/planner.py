@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from tacit.accounting.filters import is_whole
@@ -17,7 +18,7 @@ from tacit.arithmetic import to_rational
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.accuracy import plan_within
 from tacit.plan.compound_plan import AnyPlan, plan_question
-from tacit.plan.plan import Plan, has_one_form, plan_for
+from tacit.plan.plan import Plan, bind_reading, read_as_written, read_epsilon
 from tacit.plan.public_tables import PublicRead
 from tacit.plan.question import Question
 from tacit.plan.rewrite import has_subqueries
@@ -54,7 +55,11 @@ def make_plans(question: Question, policy: Policy, most_cells: int | None = None
         what = f"the answer would have up to {plan.cells:,} cells, groups by columns; {most_cells:,} is the most"
         fix = "ask for fewer columns at a time, or group by fewer or coarser keys"
         raise Refused(ErrorCode.TOO_LARGE, what, at=query.at, fix=fix)
-    return Plans(plan, former)
+    return Plans(_without_reading(plan), tuple(_without_reading(each) for each in former))
+
+
+def _without_reading(plan: AnyPlan) -> AnyPlan:
+    return replace(plan, reading=None) if isinstance(plan, Plan) else plan
 
 
 def _former_plans(query: Query, policy: Policy, epsilon: Any, plan: Plan) -> tuple[AnyPlan, ...]:
@@ -64,14 +69,16 @@ def _former_plans(query: Query, policy: Policy, epsilon: Any, plan: Plan) -> tup
     """
     if has_subqueries(query):
         return ()
-    found = []
+    is_new = is_whole(to_rational("epsilon", epsilon))
     try:
-        if not has_one_form(query, policy):
-            found.append(plan_for(query, policy, epsilon, canonical=False))
-        if not is_whole(to_rational("epsilon", epsilon)):
-            found.append(plan_for(query, policy, epsilon, rounded=False, canonical=False))
+        reading = read_as_written(query, policy)
+        if is_new and reading == plan.reading:
+            return ()
+        bound = bind_reading(reading, policy)
+        prices = [read_epsilon(epsilon, rounded=rounded) for rounded in ((True,) if is_new else (True, False))]
+        found = [bound.plan(price, policy.question_delta) for price in prices]
     except Refused:  # it was not answered then
-        pass
+        return ()
     return tuple(each for each in found if each.key != plan.key)
 
 

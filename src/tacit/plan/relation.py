@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.plan.bounds import TypedScalar
@@ -123,6 +124,14 @@ class Relation:
     implied: tuple[Field, ...] = ()
     keys: tuple[frozenset[str], ...] = ()
 
+    @cached_property
+    def _named(self) -> dict[str, list[Field]]:
+        """The fields by their names in lower case."""
+        found: dict[str, list[Field]] = {}
+        for each in self.fields:
+            found.setdefault(each.name.lower(), []).append(each)
+        return found
+
     def field_of(self, node: ColumnReference, *, links: bool = False) -> Field:
         """The field that a name means, or Refused. Unlisted columns and absent ones are refused alike.
 
@@ -133,7 +142,7 @@ class Relation:
             raise Refused(
                 ErrorCode.UNKNOWN_TABLE, what, at=node.at, fix=f"this question is over {', '.join(self.sources)}"
             )
-        found = [f for f in self.fields if f.name.lower() == node.name.lower() and belongs_to(f, node.table)]
+        found = [f for f in self._named.get(node.name.lower(), ()) if belongs_to(f, node.table)]
         if not found:
             found = [
                 f

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import csv
 import io
 import json
@@ -699,7 +700,8 @@ def test_the_schema_says_bounds_and_keys_and_examples_are_answered(ada, served):
 @pytest.mark.slow
 def test_the_demo_is_served_and_says_who_may_come_in():
     command = [sys.executable, "-m", "tacit.cli.main", "demo", "--serve"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running, contextlib.ExitStack() as failing:
+        failing.callback(running.kill)  # a failure does not wait for a server that nobody stops
         said = ""
         while "Stop with" not in said:
             line = running.stdout.readline()

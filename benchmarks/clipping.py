@@ -1,0 +1,171 @@
+"""How close a privately chosen clip comes to the best one in hindsight, over many shapes of data.
+
+    python benchmarks/clipping.py [--held-out]
+
+Each set of rows is a distribution of rows over units, a number of units, a number of groups, and a way in which the
+rows of a unit lie among the groups. The error is the mean over groups of the expected distance from the true counts,
+with the clip that a release chose, its epsilon for choosing included; beside it stands the best clip in hindsight, of
+Laplace noise on the L1 norm or of Gaussian noise on the L2 norm, with all of epsilon. `--held-out` has distributions
+that were not looked at when the rule of choice was made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import zlib
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from tacit.accounting.filters import max_rho
+from tacit.mechanisms import ClippedSum
+from tacit.mechanisms.clip_profile import BITS, ContributionProfile
+from tacit.sampling.bits import ReplayBits
+
+EPSILONS = (0.3, 1, 3)
+DELTAS = (0, 1e-9)
+GROUPS = (1, 3, 6, 32, 100, 320, 1000)
+UNITS = (300, 5_000, 30_000)
+RELEASES = 10
+HEAVY = ("pareto 1.2", "pareto 1.6", "pareto 2.5", "normal 1", "normal 2", "one tenth", "scrapers")
+KNOWN = ("one", "uniform", "events", "geometric", *HEAVY)
+HELD_OUT = ("pareto 1.35", "normal 1.5", "two kinds", "zipf", "a hundredth in ten")
+SPREADS = ("zipf", "home", "even")
+BANDS = ((1, 3), (4, 31), (32, 319), (320, 10**6))
+
+
+class Rows(NamedTuple):
+    """Whose each row is, and in which group."""
+
+    unit: np.ndarray
+    group: np.ndarray
+
+
+def sizes(kind: str, units: int, draw: Generator) -> np.ndarray:
+    """How many rows each unit has."""
+    name, _, number = kind.rpartition(" ")
+    match name or kind:
+        case "one":
+            found = np.ones(units, dtype=int)
+            if kind == "one tenth":
+                found = draw.integers(1, 11, units)
+                found[0] = found.sum() // 9
+            return found
+        case "uniform":
+            return draw.integers(1, 11, units)
+        case "events":
+            return np.bincount((units * draw.random(10 * units) ** 2).astype(int), minlength=units)
+        case "geometric":
+            return draw.geometric(0.1, units)
+        case "pareto":
+            return np.minimum((1 - draw.random(units)) ** (-1 / float(number)), 10**6).astype(int)
+        case "normal":
+            return np.minimum(np.ceil(np.exp(float(number) * draw.standard_normal(units))), 10**6).astype(int)
+        case "scrapers":
+            found = draw.geometric(0.2, units)
+            found[:5] = draw.integers(2_000, 5_000, 5)
+            return found
+        case "two kinds":
+            return np.where(draw.random(units) < 0.02, draw.integers(100, 300, units), draw.integers(1, 4, units))
+        case "zipf":
+            return np.minimum(draw.zipf(2.0, units), 10**5)
+        case _:  # a hundredth of the rows in ten units
+            found = draw.integers(1, 21, units)
+            found[:10] = found.sum() // 1_000
+            return found
+
+
+def rows(kind: str, units: int, groups: int, spread: str) -> Rows:
+    """The rows of a set, the same on every machine."""
+    draw = np.random.default_rng([zlib.crc32(kind.encode()), units, groups])
+    many = sizes(kind, units, draw)
+    unit = np.repeat(np.arange(units), many)
+    if spread == "zipf":
+        weights = np.cumsum(1 / np.arange(1, groups + 1))
+        group = np.minimum(np.searchsorted(weights / weights[-1], draw.random(len(unit))), groups - 1)
+    elif spread == "home":
+        home, away = draw.integers(0, groups, units)[unit], draw.integers(0, groups, len(unit))
+        group = np.where(draw.random(len(unit)) < 0.8, home, away)
+    else:
+        group = draw.integers(0, groups, len(unit))
+    return Rows(unit, group)
+
+
+def error(profile: ContributionProfile, truth: np.ndarray, place: int, norm: int, noise: float) -> float:
+    """The mean of E|bias + noise| over the groups: Laplace of a scale, or Gaussian of a standard deviation."""
+    kept = np.array(profile.clip(place, norm), dtype=np.float64) / 2**BITS
+    bias = truth - kept
+    if norm == 1:
+        return float(np.mean(bias + noise * np.exp(-bias / noise)))
+    tails = np.array([math.erf(b / noise / math.sqrt(2)) for b in bias])
+    return float(np.mean(noise * math.sqrt(2 / math.pi) * np.exp(-((bias / noise) ** 2) / 2) + bias * tails))
+
+
+def ratios(kinds: tuple[str, ...]) -> Iterator[tuple[str, int, int, str, float, float, float]]:
+    """Each setting with the ratio of the mean error of some releases to the best in hindsight."""
+    number = 0
+    for kind in kinds:
+        for units in UNITS:
+            for groups in GROUPS:
+                spread = SPREADS[number % len(SPREADS)]
+                number += 1
+                unit, group = rows(kind, units, groups, spread)
+                truth = np.bincount(group, minlength=groups).astype(np.float64)
+                for delta in DELTAS:
+                    profile = ClippedSum(1, groups, delta).profile(unit, group, np.ones(len(unit), dtype=int))
+                    most = 1 + next(p for p in range(len(profile.clips)) if not profile.scaled[1][p + 1 :].any())
+                    for epsilon in EPSILONS:
+                        rule = ClippedSum(epsilon, groups, delta)
+                        best = hindsight(profile, truth, epsilon, delta, most)
+                        found = [chosen_error(rule, profile, truth, seed) for seed in range(RELEASES)]
+                        yield kind, units, groups, spread, epsilon, delta, float(np.mean(found)) / best
+
+
+def chosen_error(rule: ClippedSum, profile: ContributionProfile, truth: np.ndarray, seed: int) -> float:
+    """The expected error with the clip of one release."""
+    made = rule.release_profile(profile, ReplayBits(f"{seed}".encode()))
+    noise = made.noise.scale if made.norm == 1 else math.sqrt(made.noise.variance)
+    return error(profile, truth, profile.clips.index(made.clip), made.norm, float(noise) / 2**BITS)
+
+
+def hindsight(profile: ContributionProfile, truth: np.ndarray, epsilon: float, delta: float, most: int) -> float:
+    """The least expected error of any clip, with all of epsilon for the noise."""
+    found = [error(profile, truth, p, 1, profile.clips[p] / epsilon) for p in range(most)]
+    if delta:
+        deviation = 1 / math.sqrt(2 * float(all_for_noise(epsilon, delta)))
+        found += [error(profile, truth, p, 2, profile.clips[p] * deviation) for p in range(most)]
+    return min(found)
+
+
+def all_for_noise(epsilon: float, delta: float) -> float:
+    """The rho of Gaussian noise with all of epsilon."""
+    return float(max_rho(Fraction(str(epsilon)), Fraction(str(delta))))
+
+
+def main() -> None:
+    """Print a table by numbers of groups, and the worst settings."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--held-out", action="store_true")
+    kinds = HELD_OUT if options.parse_args().held_out else KNOWN
+    found = list(ratios(kinds))
+    print(f"{len(found)} settings, {RELEASES} releases each\n\n| groups | delta | settings | mean | 9 of 10 | worst |")
+    print("|---|---|---|---|---|---|")
+    for low, high in BANDS:
+        for delta in DELTAS:
+            these = [each[-1] for each in found if low <= each[2] <= high and each[5] == delta]
+            mean = math.exp(np.mean(np.log(these)))
+            named = f"{low} to {high}" if high < 10**6 else f"{low} and more"
+            print(
+                f"| {named} | {delta} | {len(these)} | {mean:.2f} | {np.quantile(these, 0.9):.2f} | {max(these):.2f} |"
+            )
+    print("\nThe worst:\n")
+    for each in sorted(found, key=lambda each: -each[-1])[:8]:
+        print(f"- {each[-1]:.2f}: {each[0]}, {each[1]:,} units, {each[2]} groups ({each[3]}), epsilon {each[4]}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""Which clip to take: the one with the least expected error, judged by a noisy histogram of the units' norms.
+
+Clipping at C gives noise in proportion to C, and loses what units have above C. With N1 the L1 norm of a unit and G the
+number of groups, the mean error of a group is about noise(C) plus the sum of all that is lost over G; its minimum has
+about G/epsilon units above C. The histogram is noisy, and a cell that is taken for occupied by mistake, g octaves above
+the units that there are, makes the noise 2^g times too large. So a cell is occupied if its noisy count is above
+(4 + ln(ratios) + 1.5 g ln 2)/epsilon, g being the number of octaves between it and the last occupied one: the chance
+of a mistake falls faster with g than its cost grows.
+
+All of this is post-processing of the noisy histogram. The constants come from simulations of 693 settings
+(`benchmarks/clipping.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.mechanisms.clip_profile import OCTAVES
+
+Floats = npt.NDArray[np.float64]
+
+_LEAST = 4.0
+_PER_OCTAVE = 1.5 * math.log(2)
+_WITHIN = (np.arange(6) + 0.5) / 6  # places within an octave, at which the norms of its units are taken to be
+_MEAN_OF_GAUSSIAN = math.sqrt(2 / math.pi)
+
+
+class ClipChoice(NamedTuple):
+    """The place of the clip, its norm, and an estimate of all that clipping loses, in L1."""
+
+    place: int
+    norm: int
+    lost: float
+
+
+def share_for_choice(groups: int) -> float:
+    """Return the part of epsilon that is spent on the histogram: less where it has more units to tell apart."""
+    if groups >= 320:
+        return 0.05
+    if groups >= 32:
+        return 0.1
+    return 0.25 if groups >= 4 else 0.35
+
+
+def count_ratios(groups: int) -> int:
+    """Return the number of classes of N1/N2, which is at least 1 and at most the root of the number of groups."""
+    return int(math.log2(groups)) // 2 + 1
+
+
+def choose_clip(
+    noisy: npt.NDArray[Any], clips: tuple[int, ...], groups: int, epsilon: float, laplace: float, gaussian: float | None
+) -> ClipChoice:
+    """Return the clip with the least expected error.
+
+    `noisy` is the histogram with the noise of `epsilon`; a clip of 1 gives Laplace noise of the scale `laplace` and
+    Gaussian noise of the standard deviation `gaussian`, where there is a delta for it.
+    """
+    counts = _find_occupied(noisy.astype(np.float64), epsilon)
+    sizes = np.array(clips, dtype=np.float64)
+    cut = _lost_by_unit(clips, noisy.shape[1])
+    found = []
+    for norm, noise in ((1, laplace), (2, None if gaussian is None else gaussian * _MEAN_OF_GAUSSIAN)):
+        if noise is not None:
+            lost = np.tensordot(cut[norm], counts, 2)
+            typical, missing = sizes * noise, lost / groups
+            error = missing + typical * np.exp(-missing / typical)
+            place = int(np.argmin(error))
+            found.append((float(error[place]), ClipChoice(place, norm, float(lost[place]))))
+    return min(found)[1]
+
+
+def _find_occupied(noisy: Floats, epsilon: float) -> Floats:
+    """The counts of occupied cells, and zeros for others."""
+    least = (_LEAST + math.log(noisy.shape[1])) / epsilon
+    found, last = np.zeros_like(noisy), 0
+    for octave, row in enumerate(noisy):
+        gap = max(0, octave - last - 1)
+        occupied = row > least + gap * _PER_OCTAVE / epsilon
+        if occupied.any():
+            found[octave] = np.where(occupied, row, 0.0)
+            last = octave
+    return found
+
+
+@lru_cache(maxsize=64)
+def _lost_by_unit(clips: tuple[int, ...], ratios: int) -> dict[int, Floats]:
+    """What a clip loses of a unit of each cell in the L1 norm, by the norm that is clipped: clips, octaves, ratios."""
+    octaves = np.arange(OCTAVES, dtype=np.float64)[:, None, None]
+    size = np.where(octaves == 0, 1.0, 2.0 ** (octaves - 1 + _WITHIN))  # octaves, 1, places
+    ratio = 2.0 ** (np.arange(ratios) + (0.5 if ratios > 1 else 0.0))[None, :, None]
+    clip = np.array(clips, dtype=np.float64)[:, None, None, None]
+    first = np.broadcast_to(np.maximum(0.0, size - clip), (len(clips), OCTAVES, ratios, len(_WITHIN)))
+    second = size * np.maximum(0.0, 1 - clip / np.maximum(1.0, size / ratio))
+    return {1: first.mean(axis=3), 2: second.mean(axis=3)}

@@ -1,0 +1,135 @@
+"""What units add to the groups, kept by norm: from it the sum of clipped vectors follows for every clip at once.
+
+A unit adds an integer to each group, so it is a vector x. Its L1 norm is N1, the sum of the sizes, and its L2 norm,
+rounded up to an integer, is N2. Clipping at C scales a vector whose norm N is above C by C/N, each entry in steps of
+1/2^20 and rounded toward zero.
+
+**Theorem.** In these steps a clipped vector has an L1 norm (an L2 norm) of at most C 2^20. Proof. A vector with N <= C
+stays: its norm is at most N 2^20. Of another, an entry becomes C trunc(x 2^20 / N), at most C 2^20 |x| / N in size, and
+the norm of x/N is at most 1.
+
+So one unit more or less moves the sum by at most C 2^20. Replacing one by another moves it by at most 2 C 2^20, in L2
+by at most sqrt(2) C 2^20 if no entry is negative: |x - y|^2 = |x|^2 + |y|^2 - 2 xy, and xy >= 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import count
+from math import isqrt
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.arithmetic import to_integers
+from tacit.errors import ParameterError
+
+BITS = 20
+"""A clipped entry is a whole number of steps of 2^-BITS."""
+OCTAVES = 62
+"""Norms above 2^(OCTAVES - 1) are counted in the last octave."""
+_SAFE = 2**31  # the squares of units of a smaller norm fit machine integers, and so do their entries times 2^BITS
+
+Integers = npt.NDArray[Any]
+
+
+def list_clips(largest: int) -> list[int]:
+    """Return the clips that are chosen from: 1, 2, 3, 4, 6, 8, 12, ..., up to the first that is `largest` or more."""
+    found = [1]
+    for power in count(1):
+        for clip in (3 * 2 ** (power - 2), 2**power) if power > 1 else (2,):
+            if found[-1] >= largest:
+                return found
+            found.append(clip)
+    raise AssertionError
+
+
+@dataclass(frozen=True)
+class ContributionProfile:
+    """How many units there are of each size, and what those of a size add, whole and scaled to a norm of one.
+
+    `units[a, r]` counts the units with 2^(a - 1) < N1 <= 2^a and 2^r <= N1/N2 < 2^(r + 1), the last a and r being open
+    above. Of the units whose norm lies between two clips, `whole[norm][b]` is the sum of their vectors and
+    `scaled[norm][b]` that of trunc(x 2^20 / N), b being the place of the upper clip; the last row is of norms above all
+    clips. A unit that adds nothing is nowhere.
+    """
+
+    clips: tuple[int, ...]
+    units: Integers
+    whole: dict[int, Integers]
+    scaled: dict[int, Integers]
+
+    def clip(self, place: int, norm: int) -> list[int]:
+        """Return the sum of the vectors clipped at `clips[place]` in the L1 or L2 norm, in steps of 2^-20."""
+        inside = self.whole[norm][: place + 1].sum(axis=0)
+        outside = self.scaled[norm][place + 1 :].sum(axis=0)
+        return [(int(a) << BITS) + self.clips[place] * int(b) for a, b in zip(inside, outside, strict=True)]
+
+
+def profile_contributions(
+    unit: npt.ArrayLike, group: npt.ArrayLike, value: npt.ArrayLike, groups: int, ratios: int, largest: int
+) -> ContributionProfile:
+    """Return the profile of rows: whose each is, into which of the groups 0, 1, ... it falls, and what it adds.
+
+    `ratios` is the number of classes of N1/N2, and no clip above the first that is `largest` or more is looked at.
+    """
+    units, places = np.asarray(unit), np.asarray(group)
+    values = np.asarray(value)
+    if values.dtype.kind not in "iu":
+        values = np.array(to_integers("value", values.tolist()), dtype=object)
+    if not units.shape == places.shape == values.shape or values.ndim != 1:
+        raise ParameterError(
+            "value", "does not have one entry for each row, as unit and group", fix="give three columns"
+        )
+    if len(places) and not (places.dtype.kind in "iu" and places.min() >= 0 and places.max() < groups):
+        raise ParameterError("group", f"must be integers from 0 to {groups - 1}", fix="number the groups")
+    clips = list_clips(largest)
+    owners, columns, entries = _add_up(units, places, values, groups)
+    starts = np.flatnonzero(np.diff(owners, prepend=-1))
+    first = np.add.reduceat(np.abs(entries), starts) if len(starts) else entries
+    if len(starts) and int(first.max()) >= _SAFE:
+        first, entries = first.astype(object), entries.astype(object)
+    second = _round_up_roots(np.add.reduceat(entries * entries, starts)) if len(starts) else entries
+    there = first > 0
+    octaves, classes = _bit_lengths(first[there] - 1), _bit_lengths(first[there] // second[there]) - 1
+    cells = np.zeros((OCTAVES, ratios), dtype=np.int64)
+    np.add.at(cells, (np.minimum(octaves, OCTAVES - 1), np.minimum(classes, ratios - 1)), 1)
+    whole: dict[int, Integers] = {}
+    scaled: dict[int, Integers] = {}
+    lengths = np.diff(starts, append=len(owners))
+    for norm, sizes in ((1, first), (2, second)):
+        rows = np.repeat(np.searchsorted(np.array(clips, dtype=entries.dtype), sizes), lengths)
+        size = np.repeat(np.maximum(sizes, 1), lengths)
+        parts = np.sign(entries) * ((np.abs(entries) << BITS) // size)  # rounded toward zero
+        for kept, added in ((whole, entries), (scaled, parts)):
+            sums = np.zeros((len(clips) + 1, groups), dtype=entries.dtype)
+            np.add.at(sums, (rows, columns), added)
+            kept[norm] = sums.astype(object)
+    return ContributionProfile(tuple(clips), cells, whole, scaled)
+
+
+def _add_up(units: Integers, places: Integers, values: Integers, groups: int) -> tuple[Integers, Integers, Integers]:
+    """For each unit and group that occur, in order, what the unit adds: in machine integers where all of it fits."""
+    numbers = np.unique(units, return_inverse=True)[1].astype(np.int64)
+    pairs, at = np.unique(numbers * groups + places.astype(np.int64), return_inverse=True)
+    most = max(abs(int(values.min())), abs(int(values.max()))) if len(values) else 0
+    entries = np.zeros(len(pairs), dtype=np.int64 if most * len(values) < 2**62 else object)
+    np.add.at(entries, at, values.astype(entries.dtype))
+    return pairs // groups, pairs % groups, entries
+
+
+def _round_up_roots(squares: Integers) -> Integers:
+    """The least integers whose squares are no less."""
+    if squares.dtype == object:
+        return np.array([isqrt(square - 1) + 1 if square else 0 for square in squares], dtype=object)
+    roots = np.sqrt(squares.astype(np.float64)).astype(np.int64)  # off by one at most
+    roots += roots * roots < squares
+    return roots - ((roots > 0) & ((roots - 1) ** 2 >= squares))
+
+
+def _bit_lengths(numbers: Integers) -> npt.NDArray[np.int64]:
+    """The number of binary digits of each; machine integers here are below 2^31, so that doubles hold them."""
+    if numbers.dtype == object:
+        return np.array([number.bit_length() for number in numbers], dtype=np.int64)
+    return np.frexp(numbers.astype(np.float64))[1].astype(np.int64)

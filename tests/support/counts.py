@@ -29,3 +29,8 @@ def some(cases: Iterable[Case], one_in: int, first: int = 0) -> list[Case]:
     Where `first` is counted up over the tests that share their cases, each case is in one of every `one_in` of them.
     """
     return [case for number, case in enumerate(cases) if FULL or number % one_in == first % one_in]
+
+
+def examples(count: int) -> int:
+    """How many examples a property is tried on: `count` at full counts, else a quarter of them."""
+    return count if FULL else count // 4

@@ -126,6 +126,7 @@ def cause() -> Any:
 answered: list[bool] = []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_documented_reading_or_the_owners_error(case: Case, tmp_path: Path, cause: Cause) -> None:
     if case.apart:

@@ -124,6 +124,7 @@ QUESTIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", QUESTIONS)
 def test_the_keys_are_those_of_public_tables_and_the_groups_those_of_duckdb(sql: str) -> None:
     member = planned(sql).members[0]

@@ -32,9 +32,9 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
-def run(code: str, folder: Path) -> str:
+def run(code: str, folder: Path, started: Starter | None = None) -> str:
     (folder / "shown.py").write_text(code, encoding="utf-8")
-    return run_script(folder / "shown.py", [], folder)
+    return run_script(folder / "shown.py", [], folder, started)
 
 
 def run_script(script: Path, arguments: list[str], folder: Path, started: Starter | None = None) -> str:
@@ -64,11 +64,11 @@ def test_the_ten_lines_of_the_readme_run(tmp_path):
     assert re.search(r"^north +[\d,]+ +", run(code, tmp_path), re.MULTILINE)
 
 
-def test_the_first_answer_runs_on_the_clinic_that_the_page_makes(tmp_path):
+def test_the_first_answer_runs_on_the_clinic_that_the_page_makes(tmp_path, started):
     (tmp_path / "clinic").mkdir()
     build_clinic(tmp_path / "clinic")
     (code,) = blocks(ROOT / "docs" / "guide" / "first-answer.md", "python")
-    assert "95% interval" in run(code, tmp_path)
+    assert "95% interval" in run(code, tmp_path, started)
 
 
 @pytest.mark.parametrize(
@@ -105,9 +105,9 @@ def test_the_guide_and_the_examples_need_no_submodule():
     assert not {file.name: found for file in files if (found := inner.findall(file.read_text(encoding="utf-8")))}
 
 
-def test_the_figures_of_the_ledger_page_come_out(tmp_path):
+def test_the_figures_of_the_ledger_page_come_out(tmp_path, started):
     (code,) = blocks(ROOT / "docs" / "guide" / "ledger.md", "python")
-    assert run(code, tmp_path).splitlines() == re.findall(r"^print.*  # (.+)$", code, re.MULTILINE) != []
+    assert run(code, tmp_path, started).splitlines() == re.findall(r"^print.*  # (.+)$", code, re.MULTILINE) != []
 
 
 def test_the_table_of_failures_has_every_code_of_the_ledger():

@@ -91,6 +91,7 @@ number = st.none() | st.floats() | st.integers(-10, 10).map(float)
 whole = st.none() | st.integers(-(2**63), 2**63 - 1) | st.integers(0, 100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", PAIRS)
 @given(x=number, y=whole)
 def test_a_row_adds_no_more_than_is_said_and_nothing_where_one_is_missing(function: str, x: Any, y: Any) -> None:

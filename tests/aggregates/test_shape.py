@@ -65,6 +65,7 @@ def releases(function: str, scales: list[int], column: str = "few") -> Releases:
 anything = st.none() | st.integers(-(2**62), 2**62) | st.floats()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.parametrize("function", SHAPES)
 @given(x=anything)

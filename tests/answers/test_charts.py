@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import examples
 
 from tacit.charts.scale import AxisScale
 from tacit.errors import ParameterError
@@ -88,7 +89,7 @@ def test_ticks_are_round_numbers():
     assert AxisScale(7, 7).ticks() == [7]
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=examples(200), deadline=None, derandomize=True)
 @given(st.floats(-1e12, 1e12), st.floats(1e-6, 1e12))
 def test_ticks_are_few_and_within(low: float, width: float) -> None:
     scale = AxisScale(low, low + width, count=6)

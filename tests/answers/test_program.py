@@ -180,6 +180,7 @@ def test_without_noise_an_answer_is_what_duckdb_computes(sql: str, ask: Callable
     assert difference(rows(answer), expected, 1e-9) == ""
 
 
+@pytest.mark.slow
 def test_the_columns_are_known_before(ask: Callable[..., Any]) -> None:
     for sql in PROGRAMS:
         answer = ask(sql)

@@ -7,6 +7,7 @@ import datetime
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import examples
 
 from tacit.answers.stored import Release, pack, unpack
 
@@ -28,7 +29,7 @@ def typed(release: Release) -> list[tuple[type, ...]] | None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(300), deadline=None, derandomize=True)
 @given(st.builds(Release, st.one_of(st.none(), groups), numbers))
 def test_what_was_stored_comes_back(release: Release) -> None:
     again = unpack(pack(release))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
+from tests.support.counts import examples
 
 from tacit.accounting.interval import clopper_pearson_interval
 from tacit.attacks.recovered import ReconstructionResult, max_expected_accuracy
@@ -91,7 +92,7 @@ def test_the_bounds_at_epsilon_one():
     )
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(100), deadline=None, derandomize=True)
 @given(st.floats(0, 2000), st.floats(0, 1))
 def test_a_bound_is_a_share_that_grows_with_the_budget_and_with_steps(epsilon, delta):
     one, two = max_expected_accuracy(epsilon, REPLACE, delta), max_expected_accuracy(epsilon, ADD_REMOVE, delta)

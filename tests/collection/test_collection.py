@@ -87,6 +87,7 @@ def test_the_source_is_the_file():
         assert {query.source for query in load.queries() if query.id in ids} == {path.stem}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", worlds.WORLDS)
 def test_answerable_queries_give_rows_in_plain_duckdb(world, databases):
     problems = []
@@ -145,6 +146,7 @@ def _policy(world: str) -> dict[str, Any]:
     return tomllib.loads((worlds.FOLDER / f"{world}.toml").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", sorted({pair.world for pair in load.pairs()}))
 def test_pairs_give_the_same_where_values_are_missing_and_where_tables_are_empty(world):
     pairs = [pair for pair in load.pairs() if pair.same and pair.world == world]

@@ -60,6 +60,7 @@ def test_a_unit_in_another_case_is_the_declared_column(unit):
     assert compute(tables, data, "SELECT COUNT(*), SUM(x) FROM t") == {(): (8, 40)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["unit", "rowid", "first", "rows", "copy", "c0", "x0", "ROWID"])
 @pytest.mark.parametrize("role", ["column", "unit", "both"])
 def test_columns_may_have_names_that_a_copy_uses(name, role, monkeypatch):

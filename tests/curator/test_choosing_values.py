@@ -108,6 +108,7 @@ def asked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     engine.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", QUESTIONS)
 def test_plain_sql_where_there_is_no_noise(sql: str, asked: Any) -> None:
     engine, reference, plain = asked
@@ -149,6 +150,7 @@ def test_another_value_is_another_question() -> None:
     assert plan_of(QUESTIONS[0], policy).key == plan_of(QUESTIONS[0].lower(), policy).key
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
 @pytest.mark.parametrize("sql", QUESTIONS)
 def test_one_person_moves_no_more_than_is_charged_whatever_the_value(sql: str, neighbors: str) -> None:

@@ -34,7 +34,7 @@ from tacit.policy.model import Policy
 from tacit.query.nodes import scanned_tables
 
 Database = dict[str, list[dict[str, Any]]]
-TRIES = 60 if FULL else 4
+TRIES = 60 if FULL else 2
 KINDS = {"who": pa.int64(), "id": pa.int64(), "k": pa.string(), "x": pa.int64(), "y": pa.int64(), "s": pa.int64()}
 SHAPES: dict[str, list[str]] = {
     "v": ["who", "id", "k", "x", "y"],

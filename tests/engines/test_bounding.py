@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
+from tests.support.counts import FULL
 
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.nodes import Aggregation, ColumnReference, ExactStatistic, GroupKey, Literal, Scan
@@ -21,7 +22,7 @@ UNITS = ("u", "v", "w", "v\x1fa")
 KEYS = (None, "", "a", "b", "-", "c\x1fd", "é")
 
 examples = settings(
-    max_examples=20,
+    max_examples=20 if FULL else 6,
     derandomize=True,
     deadline=None,
     database=None,

@@ -22,7 +22,7 @@ from tacit.engines.bound_contributions import (
     hash_salt,
 )
 
-EXAMPLES = 2000 if FULL else 150
+EXAMPLES = 2000 if FULL else 60
 WORD = 2**64
 INT64 = 2**63
 

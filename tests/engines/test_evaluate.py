@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import examples
 
 from tacit.engines.evaluate import evaluate, extract_date_part, is_like, truncate_date
 from tacit.query.functions import DATE_UNITS, Function
@@ -151,7 +152,7 @@ def test_what_has_no_value_is_null():
     assert of("mod", 5, 0) is None
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(300), deadline=None, derandomize=True)
 @given(st.integers(-(2**63), 2**63 - 1), st.integers(-(2**62), 2**62))
 def test_remainders(a: int, b: int) -> None:
     got = of("mod", a, b)
@@ -199,7 +200,7 @@ def test_patterns():
         assert is_like(text, pattern) is expected, (text, pattern)
 
 
-@settings(max_examples=1000, deadline=None, derandomize=True)
+@settings(max_examples=examples(1000), deadline=None, derandomize=True)
 @given(st.text("ab.", max_size=12), st.text("ab.%_", max_size=8))
 def test_patterns_are_those_of_regular_expressions(text: str, pattern: str) -> None:
     expression = "".join({"%": ".*", "_": "."}.get(c, re.escape(c)) for c in pattern)
@@ -245,7 +246,7 @@ def test_days_between():
     assert of("days", datetime.date.min, datetime.date.max) == -3652058
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(300), deadline=None, derandomize=True)
 @given(st.one_of(st.dates(), st.sampled_from([datetime.date.min, datetime.date.max])), st.sampled_from(DATE_UNITS))
 def test_a_unit_starts_on_its_first_day(day: datetime.date, unit: str) -> None:
     first = truncate_date(unit, day)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import examples
 
 from tacit.engines.declared import SQL_TYPES
 from tacit.engines.duckdb_connection import connect_in_memory
@@ -51,7 +52,7 @@ words = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.lists(words, min_size=1, max_size=4))
 def test_no_value_is_lost_by_reading_it_in_the_guessed_type(values):
     kind = guess(*values)

@@ -9,6 +9,7 @@ import apsw
 import psycopg
 import pytest
 from tests.ledger.conftest import by_hand, grains, limits, noise, price, write_free_repeat
+from tests.support.counts import FULL, some
 
 from tacit.accounting.filters import BudgetCharge
 from tacit.errors import ErrorCode, LedgerError
@@ -100,7 +101,7 @@ def test_an_edit_of_any_field_of_any_entry_is_found(honest, full):
     away, back = locks(honest)
     by_hand(honest, *away)
     for row in rows:
-        for column, value in zip(COLUMNS[1:], row[1:], strict=True):
+        for column, value in some(zip(COLUMNS[1:], row[1:], strict=True), 3, row[0]):  # by default a third of them
             update = f"UPDATE entries SET {column} = {{}} WHERE sequence = {row[0]}"
             by_hand(honest, update.format(literal(altered(column, value))))
             found = problems(honest)
@@ -352,7 +353,7 @@ def test_a_damaged_page_is_reported_or_refused_or_held_nothing(honest, witness):
     with LedgerReader(honest) as history:
         before = list(history.entries())
     data = honest.read_bytes()
-    for offset in range(4096, len(data), 512):
+    for offset in range(4096, len(data), 512 if FULL else 1536):
         flipped = bytes(255 - byte for byte in data[offset : offset + 512])
         honest.write_bytes(data[:offset] + flipped + data[offset + 512 :])
         try:

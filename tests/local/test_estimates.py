@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import bdtr
+from tests.support.counts import examples
 
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.local import (
@@ -119,7 +120,7 @@ def test_the_coin_estimator():
     assert protocol.p == pytest.approx(3 / 4, abs=1e-9)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.floats(-3, 3), min_size=1, max_size=30), st.lists(st.floats(0, 1), min_size=30, max_size=30))
 def test_projecting_gives_shares_that_are_nearer_to_any_truth(numbers, weights):
     point = np.array(numbers)

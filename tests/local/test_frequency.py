@@ -13,6 +13,7 @@ import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import examples
 
 from tacit import local
 from tacit.accounting import basic
@@ -239,7 +240,7 @@ def supports_by_definition(protocol, report, value):
     return all((sum(seed[i + j] * digits[j] for j in range(wide)) + (cell >> i)) % 2 == 0 for i in range(size))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.sampled_from([HadamardResponse, OptimizedLocalHashing]),
     st.integers(2, 300),
@@ -254,7 +255,7 @@ def test_the_transform_counts_what_the_definition_counts(kind, domain, epsilon, 
     assert protocol.support(reports).tolist() == wanted
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(
     st.sampled_from(KINDS),
     st.integers(2, 70),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import examples
 
 from tacit import loops
 from tacit.errors import ErrorCode, Refused
@@ -45,7 +46,7 @@ def test_reports_that_came_over_a_wire_are_reports():
         assert refusal.value.code == ErrorCode.REPORT
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(
     st.integers(0, 2_000),
     st.integers(1, 70),
@@ -107,7 +108,7 @@ def test_column_sums_of_rows_that_do_not_lie_together():
 @pytest.mark.parametrize(
     "way", [packed_bits._set, packed_bits._set_by_loop, loops.compile_loop(packed_bits._set_by_loop)]
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     domain=st.integers(1, 70),
     own=st.lists(st.tuples(st.integers(0, 10**6), st.booleans()), max_size=20),
@@ -123,7 +124,7 @@ def test_own_bits_are_put_to_what_is_given_and_no_other_changes(way, domain, own
     assert (np.unpackbits(rows, axis=1) == wanted).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(2, 70), st.integers(1, 30), st.integers(1, 9), st.integers(0, 2**32))
 def test_values_are_moved_in_and_out_the_same_both_ways(domain, people, turns, seed):
     random = np.random.default_rng(seed)

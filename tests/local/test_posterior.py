@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import examples
 
 from tacit.accounting import interpretation
 from tacit.errors import ParameterError
@@ -88,7 +89,7 @@ def test_one_report_of_a_kept_answer_tells_less_than_a_lifetime():
     assert found[0] == pytest.approx(yes / (yes + 2 * other), rel=1e-12) == pytest.approx(0.356, abs=5e-4)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(
     st.sampled_from(KINDS),
     st.integers(2, 30),

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import betainc
+from tests.support.counts import examples
 
 from tacit.accounting import epsilon as price
 from tacit.arithmetic import working_precision
@@ -120,7 +121,7 @@ SMALL = [
 
 
 @given(data=st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_no_randomizer_loses_more_than_the_upper_bound(data):
     inputs, reports, users = data.draw(st.integers(2, 4)), data.draw(st.integers(2, 4)), data.draw(st.integers(1, 6))
     weight = st.sampled_from([1.0, 1.0, 1.5, 2.0, 4.0])
@@ -136,7 +137,7 @@ def test_no_randomizer_loses_more_than_the_upper_bound(data):
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_known_variation_is_enough_for_the_bound(data):
     inputs, reports, users = data.draw(st.integers(2, 4)), data.draw(st.integers(3, 4)), data.draw(st.integers(1, 5))
     table = [[data.draw(st.sampled_from([1.0, 1.0, 3.0])) for _ in range(reports)] for _ in range(inputs)]

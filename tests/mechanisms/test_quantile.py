@@ -16,7 +16,7 @@ import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.counts import FULL, OFF, enough
+from tests.support.counts import FULL, OFF, enough, examples
 from tests.support.statistics import chi_square
 
 import tacit.mechanisms
@@ -65,7 +65,7 @@ def brute(mechanism: Quantile, rows: list[int]) -> dict[int, arb]:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(
     st.lists(st.integers(-3, 9), max_size=12),
     st.sampled_from([*SHARES, Fraction(1, 4), Fraction(997, 1000)]),
@@ -337,7 +337,7 @@ DATA = st.lists(st.integers(0, 10), max_size=40)
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(DATA, st.sampled_from(SHARES), st.sampled_from([ADD, REPLACE]), st.sampled_from([0.5, 0.95, 0.999]))
 def test_the_rank_is_within_the_error(rows, share, neighbors, confidence):
     mechanism = quantile(share, epsilon=3, rows=2, neighbors=neighbors)
@@ -414,7 +414,7 @@ def test_without_a_target_the_release_would_lie_outside_all_rows(share):
     assert outside(None) == pytest.approx(0.01377 / 4.097, abs=1e-4)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(st.lists(st.integers(0, 10), min_size=0, max_size=60), st.sampled_from([2, 5, 20]))
 def test_the_least_passes_over_at_most_twice_the_target(rows, epsilon):
     mechanism = quantile(MIN, epsilon=epsilon)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import examples
 
 from tacit.aggregates.argument import quantize_argument
 from tacit.aggregates.base import BoundAggregate, Measurement, QuantileMeasurement, VectorMeasurement
@@ -84,7 +85,7 @@ ARGUMENTS = [
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(st.sampled_from(ARGUMENTS), st.lists(any_float, min_size=3), any_int, any_int)
 def test_what_is_added_up_is_a_whole_number_within_its_bounds(
     plan: MakePlan, text: str, floats: list[Any], age: Any, score: Any
@@ -102,7 +103,7 @@ def test_what_is_added_up_is_a_whole_number_within_its_bounds(
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(st.sampled_from(["age", "score", "cost", "balance", "stay", "cost / 3"]), any_float, any_int)
 def test_a_row_of_a_variance_adds_what_it_may(plan: MakePlan, text: str, real: Any, whole: Any) -> None:
     # squares, sum and count, for each row alone: each within what the vector says that a row may add

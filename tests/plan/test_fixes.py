@@ -192,6 +192,7 @@ def test_a_fix_is_code_that_can_be_pasted_or_words(name: str, policy: Policy) ->
         assert found.suggestion != read(FILES[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_a_fix_that_is_code_is_answered_and_means_the_same(
     name: str, policy: Policy, database: duckdb.DuckDBPyConnection

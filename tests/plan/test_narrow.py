@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
+from tests.support.counts import examples
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.errors import ErrorCode, Refused
@@ -53,7 +54,7 @@ def test_where_leaves(key: str, where: str, left: list, policy) -> None:
     assert keys(f"SELECT {key}, COUNT(*) FROM visits WHERE {where} GROUP BY {key}", policy) == left
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(low=some.integers(-3, 35), high=some.integers(-3, 35), unequal=some.integers(0, 30), tens=some.booleans())
 def test_no_key_that_a_row_may_have_is_left_out(low: int, high: int, unequal: int, tens: bool, policy) -> None:
     key = "FLOOR(stay / 10)" if tens else "stay"

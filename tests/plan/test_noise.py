@@ -40,7 +40,7 @@ from tacit.privacy.unit import Neighbors
 from tacit.query.nodes import ColumnReference, ExactStatistic
 
 MakePlan = Callable[..., Plan]
-EXAMPLES = 1_500 if FULL else 150
+EXAMPLES = 1_500 if FULL else 60
 ROWS = VectorMeasurement(((1, ExactStatistic("count", None)),), 1, 1, Fraction(1))
 UNITS = VectorMeasurement(((1, ExactStatistic("units", None)),), 1, 1, Fraction(1), is_per_unit=True)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import examples
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.plan.explain import explain
@@ -108,7 +109,7 @@ def test_explaining_says_it_too_and_the_price_is_the_same(policy: Policy) -> Non
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=examples(200), deadline=None, derandomize=True)
 @given(
     low=st.integers(-20, 20),
     width=st.integers(1, 20),

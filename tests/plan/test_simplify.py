@@ -8,6 +8,7 @@ from itertools import product
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
+from tests.support.counts import FULL
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.engines.evaluate import evaluate
@@ -80,7 +81,7 @@ def larger(inner: some.SearchStrategy[Scalar]) -> some.SearchStrategy[Scalar]:
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400 if FULL else 60, deadline=None)
 @given(condition=some.recursive(LEAVES, larger, max_leaves=6))
 def test_the_same_rows_meet_a_condition_and_what_it_is_simplified_to(condition: Scalar) -> None:
     simple = simplify_filter(condition)
@@ -92,7 +93,7 @@ def test_the_same_rows_meet_a_condition_and_what_it_is_simplified_to(condition: 
         assert kept == (evaluate(condition, values) is True), (condition, simple, values)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200 if FULL else 60, deadline=None)
 @given(condition=some.recursive(LEAVES, larger, max_leaves=6))
 def test_simplifying_twice_changes_nothing(condition: Scalar) -> None:
     simple = simplify_filter(condition)

@@ -87,6 +87,7 @@ def answers(value: str, rows: list[dict[str, Any]], *, in_duckdb: bool) -> set[s
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", IN_ORDER)
 def test_where_rows_lie_decides_nothing(value):
     rows = tied_rows()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.support.counts import examples
 
 from tacit.policy.locate import KeyPath, TomlFile, find_positions, format_key, format_path, quote_string
 
@@ -184,7 +185,7 @@ def leaves(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(DOCUMENT, st.lists(st.sampled_from(["", " ", "\t ", ""]), min_size=1, max_size=9))
 @example({"a": ("header", {"b": ("header", {"c-d": "int"}), "": "tables"})}, [" "])
 @example({"a": ("dotted", {"b": ("inline", {"x y": "long"}), "c-d": "long literal"})}, [""])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import examples
 
 from tacit.accounting import basic
 from tacit.errors import ParameterError
@@ -22,7 +23,7 @@ losses: st.SearchStrategy[Loss] = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=examples(200), deadline=None, derandomize=True)
 @given(losses)
 def test_what_is_written_is_read_back(loss: Loss) -> None:
     text = encode(loss)
@@ -78,7 +79,7 @@ def test_epsilons():
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(100), deadline=None, derandomize=True)
 @given(st.lists(losses, max_size=4))
 def test_composition_adds_however_it_is_nested(parts: list[Loss]) -> None:
     total = sum((basic.epsilon(part) for part in parts), Fraction(0))

@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import examples
 
 from tacit.aggregates.registry import function_of
 from tacit.aggregates.registry import read_question as parse
@@ -236,7 +237,7 @@ def test_every_function_of_the_table_can_be_written() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=examples(200), deadline=None, derandomize=True)
 @given(st.integers(0, 10**6))
 def test_a_share_of_up_to_six_decimals_is_exact(millionths: int) -> None:
     share = Fraction(millionths, 10**6)

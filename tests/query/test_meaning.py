@@ -21,7 +21,7 @@ from tacit.query.nodes import Call, Case, Literal, Query, Scalar
 
 pytestmark = pytest.mark.slow
 
-EXAMPLES = 5000 if FULL else 300
+EXAMPLES = 5000 if FULL else 120
 
 
 def bracketed(node: Scalar) -> str:

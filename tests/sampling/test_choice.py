@@ -14,6 +14,7 @@ import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import examples
 
 from tacit.arithmetic import to_interval, working_precision
 from tacit.errors import ParameterError
@@ -252,7 +253,7 @@ def test_an_index_is_as_likely_as_all_it_stands_for(p_value, certified, law):
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(100), deadline=None, derandomize=True)
 @given(
     st.lists(st.tuples(st.integers(-9, 9), st.integers(1, 6)), min_size=1, max_size=8),
     st.fractions(-2, 2, max_denominator=20),

@@ -21,6 +21,8 @@ from tacit.serve import long_questions as module
 from tacit.serve.long_questions import LongQuestions
 from tacit.serve.service import CuratorService
 
+pytestmark = pytest.mark.slow  # each starts a process
+
 EPSILON = 900
 WARDS = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
 # 111 ages by 3 wards by 2 truth values are 666 groups; by 40 columns 26,640 cells.

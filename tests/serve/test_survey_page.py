@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 from tests.support.browser import NARROW, WIDE, chromium, least_contrast, watch
-from tests.support.counts import FULL
+from tests.support.counts import FULL, OFF, enough
 
 from tacit.local.survey.load import parse_survey
 from tacit.local.survey.store import ReportStore, read_store
@@ -172,8 +172,9 @@ def test_what_the_browser_draws_has_the_exact_law(lab):
     # The browser's own randomness, so no seed. Each test raises a false alarm with probability 1e-9, at 6.1 deviations.
     # Were the chance of a lie off by a tenth, 60,000 draws of the yes-no question would be off by 0.025/0.00177 = 14
     # deviations, and a test would miss that with probability Phi(-8) < 1e-14. So would 60,000 numbers (0.0269/0.0018 =
-    # 15), 30,000 choices (0.0424/0.00285 = 15) and 20,000 answers of four bits (0.0378/0.0017 = 22).
-    truths, draws = [1, 2, "0110", 48], [TIMES * count for count in (60_000, 30_000, 20_000, 60_000)]
+    # 15), 30,000 choices (0.0424/0.00285 = 15) and 20,000 answers of four bits (0.0378/0.0017 = 22). By default it is
+    # off by a fifth, and a quarter of the draws give as many deviations.
+    truths, draws = [1, 2, "0110", 48], [TIMES * enough(count) for count in (60_000, 30_000, 20_000, 60_000)]
     form = json.loads(SURVEY.to_json())
     tallies = lab.evaluate(
         """async ([form, truths, draws]) => {
@@ -197,7 +198,7 @@ def test_what_the_browser_draws_has_the_exact_law(lab):
         seen = np.array([tally.get(name, 0) for name in names])
         assert seen.sum() == count
         assert _p_value(seen, law) >= 1e-9
-        assert _p_value(seen, _off_by_a_tenth(question, law)) < 1e-9
+        assert _p_value(seen, _off(question, law)) < 1e-9
 
 
 def _p_value(seen, law):
@@ -205,9 +206,9 @@ def _p_value(seen, law):
     return chi2.sf(((seen - expected) ** 2 / expected).sum(), len(law) - 1)
 
 
-def _off_by_a_tenth(question, law):
-    """The law where a coin turns an answer more often, by a tenth."""
-    lie = 1.1 * (1 - float(question.own))
+def _off(question, law):
+    """The law where a coin turns an answer more often, by `OFF`."""
+    lie = float(1 + OFF) * (1 - float(question.own))
     if question.kind == "several":
         kept = [4 - bin(n ^ 0b0110).count("1") for n in range(len(law))]
         return [(1 - lie) ** k * lie ** (4 - k) for k in kept]

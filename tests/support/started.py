@@ -6,6 +6,7 @@ Run as a script, this file is that process: it reads a line of JSON for each scr
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
 import os
 import runpy
@@ -17,7 +18,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-SLOW = ("duckdb", "flint", "matplotlib.figure", "pandas", "pyarrow", "scipy.stats", "sklearn.base", "tacit")
+SLOW = (
+    *("duckdb", "flint", "matplotlib.figure", "numba", "pandas", "pyarrow", "scipy.optimize", "scipy.stats"),
+    *("sklearn.base", "sklearn.datasets", "tacit", "tacit.curator.curator", "tacit.curator.resources", "tacit.attacks"),
+    *(("tacit.learn.torch", "torch") if importlib.util.find_spec("torch") else ()),
+)
 PATIENCE = 120  # seconds
 Done = subprocess.CompletedProcess[str]
 

@@ -118,6 +118,7 @@ def test_protected_no_more_is_recovered_than_the_promise_allows(attacked):
     assert "no attack got more than the promise allows" in attacked.verdict
 
 
+@pytest.mark.slow
 def test_the_budget_ends_the_attack(attacked):
     people = attacked.target.people
     assert [line.protected.queries for line in attacked.lines] == [2 * people, people + 1, 1]

@@ -100,7 +100,8 @@ def read_source(
     a unit count is chosen in another way in either case, so it must not be the data that decides. What a copy holds
     ready may depend on the number of rows: it changes how long a question takes, and nothing else.
     """
-    files = Files(_list_files(source))  # before anything is read of them
+    listed = _list_files(source)
+    files = Files(listed)  # before anything is read of them
     found = _find_tables(connection, shapes, source, frames)
     declared = {shape.name: _check(connection, declare_table(connection, shape, found[shape.name])) for shape in shapes}
     staged = {name: _compute_view(connection, table, number) for number, (name, table) in enumerate(declared.items())}
@@ -133,7 +134,9 @@ def read_source(
     files.check()
     if any(table.numbered is not None for table in read.values()):
         check_unit_collisions(connection, shapes)
-    _forget_source(connection)
+    _forget_source(
+        connection, declared.values(), may_be_staged=any(file.suffix not in {".parquet", ".wal"} for file in listed)
+    )
     return _find_unique(connection, shapes, read, layouts)
 
 
@@ -290,14 +293,17 @@ def _count(connection: DuckDBPyConnection, declared: DeclaredTable) -> tuple[int
     return row[0], row[1], {column: lost for column, lost in zip(doubtful, row[2:], strict=True) if lost}
 
 
-def _forget_source(connection: DuckDBPyConnection) -> None:
-    """Detach the source and drop what was staged: from now on there is the copy."""
+def _forget_source(connection: DuckDBPyConnection, declared: Iterable[DeclaredTable], *, may_be_staged: bool) -> None:
+    """Detach the source and drop what was staged: from now on there is the copy.
+
+    Of frames and Parquet files nothing is staged: listing the tables of a new database takes as long as reading it.
+    """
     connection.execute("DETACH DATABASE IF EXISTS source")
+    for table in declared:
+        if table.table.kind is Kind.FRAME:
+            connection.unregister(table.table.expression)
+    if not may_be_staged:
+        return
     staged = connection.execute("SELECT table_name FROM duckdb_tables() WHERE database_name = 'memory'").fetchall()
-    views = connection.execute(
-        "SELECT view_name FROM duckdb_views() WHERE NOT internal AND view_name LIKE 'frame_%'"
-    ).fetchall()
-    for (table,) in staged:
-        connection.execute(f"DROP TABLE memory.main.{quote_name(table)}")
-    for (view,) in views:
-        connection.unregister(view)
+    for (name,) in staged:
+        connection.execute(f"DROP TABLE memory.main.{quote_name(name)}")

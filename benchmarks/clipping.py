@@ -69,7 +69,7 @@ def sizes(kind: str, units: int, draw: Generator) -> np.ndarray:
             found = draw.geometric(0.2, units)
             found[:5] = draw.integers(2_000, 5_000, 5)
             return found
-        case "two kinds":
+        case "two":  # kinds
             return np.where(draw.random(units) < 0.02, draw.integers(100, 300, units), draw.integers(1, 4, units))
         case "zipf":
             return np.minimum(draw.zipf(2.0, units), 10**5)

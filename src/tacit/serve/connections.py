@@ -15,10 +15,13 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit.serve.addresses import Network, address_group, is_trusted
 from tacit.serve.limits import RateLimiter
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer, WriteableBuffer
 
 _log = logging.getLogger("tacit.serve")
 
@@ -89,12 +92,12 @@ class ServedConnection(socket.socket):
         self.seen = time.monotonic()
         return super().recv(size, flags)
 
-    def recv_into(self, buffer: Any, size: int = 0, flags: int = 0) -> int:
+    def recv_into(self, buffer: WriteableBuffer, size: int = 0, flags: int = 0) -> int:
         """Receive into a buffer, and note when."""
         self.seen = time.monotonic()
         return super().recv_into(buffer, size, flags)
 
-    def send(self, data: Any, flags: int = 0, /) -> int:
+    def send(self, data: ReadableBuffer, flags: int = 0, /) -> int:
         """Send, and note when."""
         self.seen = time.monotonic()
         return super().send(data, flags)
@@ -170,7 +173,7 @@ class Connections:
         """The same listening socket, with its connections counted here."""
         return CountingListener(plain, self, proxies)
 
-    def of_transport(self, transport: Any) -> ServedConnection | None:
+    def of_transport(self, transport: asyncio.BaseTransport | asyncio.StreamWriter) -> ServedConnection | None:
         """The connection under a transport or a stream; None where it was not accepted here."""
         found = transport.get_extra_info("socket")
         return None if found is None else self._numbers.get(found.fileno())

@@ -85,7 +85,7 @@ def _end(end: Fraction, lower: Fraction, upper: Fraction) -> str:
     return next((text for text in texts if Fraction(text) == end), texts[0] if texts else str(end))
 
 
-def to_integer(name: str, value: Any, least: int | None = None) -> int:
+def to_integer(name: str, value: object, least: int | None = None) -> int:
     """An integer of any kind but a boolean; a float is refused even where it has no fraction.
 
     The value may be private, so the error names its type only.

@@ -15,7 +15,7 @@ from tacit.aggregates.registry import function_of
 from tacit.engines.reference import _cell
 from tacit.mechanisms.laplace import Laplace
 from tacit.plan.contribution import vector_l1_sensitivity, vector_l2_sensitivity
-from tacit.plan.scope import read_as_declared
+from tacit.plan.declared_columns import read_as_declared
 from tacit.policy.model import Column as Declared
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.privacy.unit import Neighbors

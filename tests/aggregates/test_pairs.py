@@ -16,7 +16,7 @@ from tacit.aggregates.base import BoundAggregate, Estimator, Measurement, Releas
 from tacit.aggregates.registry import function_of
 from tacit.engines.evaluate import evaluate
 from tacit.mechanisms.laplace import Laplace
-from tacit.plan.scope import read_as_declared
+from tacit.plan.declared_columns import read_as_declared
 from tacit.policy.model import Column as Declared
 from tacit.query.nodes import Aggregate, ColumnReference, ExactStatistic
 from tacit.query.types import Type

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-QUICK = {"test_loaders.py", "test_recommend.py", "test_survey.py", "test_transform.py"}
+QUICK = {"test_loaders.py", "test_recommend.py", "test_survey.py", "test_walsh_hadamard.py"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -20,9 +20,9 @@ from tacit.aggregates.base import BoundAggregate, Measurement, QuantileMeasureme
 from tacit.aggregates.registry import function_of
 from tacit.engines.evaluate import evaluate
 from tacit.plan.contribution import count_selections, l0_sensitivity, vector_l1_sensitivity, vector_l2_sensitivity
+from tacit.plan.declared_columns import read_as_declared
 from tacit.plan.noise import Part
 from tacit.plan.plan import Plan
-from tacit.plan.scope import read_as_declared
 from tacit.policy.model import Column as Declared
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.privacy.unit import Neighbors

@@ -9,7 +9,7 @@ import ssl
 
 import httpx
 import pytest
-from tests.serve.test_desk import COUNT, run
+from tests.serve.test_service import COUNT, run
 from tests.support.engines import halted, reached
 
 import tacit

@@ -34,7 +34,7 @@ class ChoosingValue:
     type: Type
 
 
-def placeholders_of(node: Any) -> frozenset[str]:
+def placeholders_of(node: object) -> frozenset[str]:
     """The names of the placeholders in what an engine is told."""
     if isinstance(node, Placeholder):
         return frozenset({node.name})
@@ -63,12 +63,12 @@ def _parts(node: Any) -> Iterator[Any]:
         yield from (getattr(node, field.name) for field in fields(node))
 
 
-def reads_public(program: Any) -> bool:
+def reads_public(program: object) -> bool:
     """Whether a program reads public tables, too."""
     return isinstance(program, Public) or any(map(reads_public, _parts(program)))
 
 
-def releases_read(program: Any) -> frozenset[int]:
+def releases_read(program: object) -> frozenset[int]:
     """The numbers of the released tables that a program reads."""
     if isinstance(program, Released):
         return frozenset({program.index})

@@ -43,7 +43,7 @@ def compound_columns(recipe: CompoundPostProcessingPlan) -> tuple[AnswerColumn, 
 
 def compute_compound(
     stored: bytes, recipe: CompoundPostProcessingPlan, headings: tuple[AnswerColumn, ...], confidence: Fraction
-) -> Any:
+) -> pa.Table:
     """The table of the answer: for each column c0, c1, ... the value, and its interval where it has one."""
     releases = unpack_all(stored)
     cursor = connection(os.getpid()).cursor()

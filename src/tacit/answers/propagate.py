@@ -41,12 +41,12 @@ _SHOWN_AS = {
 
 def simulate_intervals(
     cursor: DuckDBPyConnection,
-    noisy: Any,
+    noisy: pa.Table,
     released: list[list[int]],
     recipe: PostProcessingPlan,
     confidence: Fraction,
     seed: bytes,
-) -> Any:
+) -> pa.Table:
     """The noisy table with x_low and x_high for each result that is an expression of released values.
 
     The draws follow from `seed`, the stored answer, so that a repeat shows the same bars; they protect nobody.

@@ -40,7 +40,7 @@ def connection(process: int) -> DuckDBPyConnection:
     return found
 
 
-def noisy_table(release: Release, plan: PostProcessingPlan, confidence: Fraction) -> Any:
+def noisy_table(release: Release, plan: PostProcessingPlan, confidence: Fraction) -> pa.Table:
     """The noisy table: a row for each group, its keys k0, k1, ..., and each value v with low and high."""
     groups: list[GroupKeys] = list(product(*(key.values or () for key in plan.keys)))
     groups = groups if release.groups is None else release.groups

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html as escaping
 import math
-from typing import Any
 
 from tacit.answers.columns import AnswerColumn, AnswerTable, Estimate, IntervalKind
 from tacit.query.types import Type
@@ -45,7 +44,7 @@ def render_html(answer: AnswerTable) -> str:
     return f'{table}<ul style="font-size:smaller">{notes}</ul>'
 
 
-def format_value(value: Any, heading: AnswerColumn, cell: Estimate | None = None, scale: float | None = None) -> str:
+def format_value(value: object, heading: AnswerColumn, cell: Estimate | None = None, scale: float | None = None) -> str:
     """A value with as many digits as its error bar, or `scale`, leaves any meaning to."""
     if value is None:
         return "NULL"

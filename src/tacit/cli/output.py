@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -49,7 +48,7 @@ def format_table(heads: list[str], rows: list[list[str]], left: int = 1) -> str:
     return "\n".join([line(heads), "  ".join("─" * width for width in widths), *map(line, rows)])
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """Values as JSON that a person can read too."""
     typer.echo(escaped_json(json.dumps(value, indent=2, ensure_ascii=False)))
 

@@ -12,9 +12,9 @@ from tacit.engines.layout import CopyLayout, Range, substitute
 from tacit.engines.readings import Readings, use_readings
 from tacit.errors import Refused
 from tacit.plan.compound_plan import require_one
+from tacit.plan.declared_columns import clamp_column
 from tacit.plan.planner import Planner
 from tacit.plan.question import Question
-from tacit.plan.scope import clamp_column
 from tacit.policy.model import IN_MEMORY, ROW_UNIT, Policy, Table, UnitForeignKey
 from tacit.query.functions import Function
 from tacit.query.nodes import Aggregation, Call, Clamp, ColumnReference, Literal, Quantize, Scalar, children

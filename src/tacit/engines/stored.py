@@ -128,7 +128,7 @@ def _csv(connection: DuckDBPyConnection, file: Path) -> Stored:
     return Stored(table, Kind.CSV, (file,))
 
 
-def frame_table(connection: DuckDBPyConnection, table: str, frame: Any, position: int) -> Stored:
+def frame_table(connection: DuckDBPyConnection, table: str, frame: object, position: int) -> Stored:
     """A data frame that is handed over, to be read from where it is."""
     import pyarrow
 

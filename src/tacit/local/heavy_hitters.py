@@ -315,7 +315,7 @@ class HeavyHitterSearch:
         return text[:letters] if len(text) >= letters else text + self.end
 
     def find(self, texts: Sequence[str], bits: Bits) -> HeavyHitters:
-        """Simulate all rounds for users whose strings are at hand.
+        """Simulate all rounds for users whose strings are given.
 
         Parameters
         ----------

@@ -204,7 +204,7 @@ def _variance(domain: int, size: int, odds: float) -> float:
 
 @lru_cache(maxsize=64)
 def _coins(size: int, domain: int) -> Coins:
-    """Return coins that fall short of the size by as much as takes the fewest draws; the distribution is the same.
+    """Return Bernoulli draws that fall short of the size by as much as takes the fewest; the distribution is the same.
 
     To include one takes d/(d - k) draws and to remove one d/k. So it is best to be short with probability 1 - k/d,
     where a little more of either would take as many: by that quantile of the normal distribution.

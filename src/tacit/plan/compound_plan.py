@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 from tacit.accounting.filters import GRAINS_PER_EPSILON, compute_charge
 from tacit.answers.choosing_values import ChoosingValue, placeholders_of
 from tacit.answers.post_processing_plan import CompoundPostProcessingPlan, ProgramResult, PublicTable
 from tacit.answers.program import Nothing, ProgramColumn
+from tacit.arithmetic import Number
 from tacit.canonical import canonical_text
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.canonical import PLANS
@@ -94,7 +94,7 @@ def require_one(plan: AnyPlan) -> Plan:
     return plan
 
 
-def plan_question(query: Query, policy: Policy, epsilon: Any, *, rounded: bool = True) -> AnyPlan:
+def plan_question(query: Query, policy: Policy, epsilon: Number | None, *, rounded: bool = True) -> AnyPlan:
     """The plan of a question at an epsilon, or Refused."""
     query = count_values(flatten_query(query), policy)
     nothing = probed_columns(query, policy)

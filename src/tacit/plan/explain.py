@@ -9,7 +9,7 @@ from typing import Any
 from tacit.answers.answer import format_percent
 from tacit.answers.post_processing_plan import PostProcessingPlan
 from tacit.answers.program import columns_with_intervals, noisy_columns, released_columns, trace_column
-from tacit.arithmetic import to_rational_between
+from tacit.arithmetic import Number, to_rational_between
 from tacit.errors import Refused
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.partition import PartitionSelection
@@ -133,7 +133,7 @@ class Explanation:
         return f"at most {self.groups:,} rows" if self.may_be_fewer else f"{self.groups:,} rows, one for each group"
 
 
-def explain(plan: AnyPlan, policy: Policy, confidence: Any) -> Explanation:
+def explain(plan: AnyPlan, policy: Policy, confidence: Number) -> Explanation:
     """The plan in words, at a confidence."""
     level = to_rational_between("confidence", confidence, Fraction(1, 100), 1 - Fraction(1, 10**9))
     epsilon, delta = plan.epsilon_delta

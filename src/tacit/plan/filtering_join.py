@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tacit.plan.connect import all_of
-from tacit.plan.join import columns_of, common_names, put_together
+from tacit.plan.joined_columns import columns_of, common_names, put_together
 from tacit.plan.relation import Relation, condition
 from tacit.plan.semi_join import Predicates
 from tacit.query.functions import Function

@@ -22,7 +22,7 @@ from tacit.aggregates.condition import expand_condition
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar
 from tacit.plan.caps import Cap, bind_within_caps, cap_of, pass_cap
-from tacit.plan.join import columns_of
+from tacit.plan.joined_columns import columns_of
 from tacit.plan.relation import Field, Relation, RowReference, condition, refuse_link, refuse_unit
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.functions import Function

@@ -15,7 +15,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tacit.errors import ErrorCode, Refused
-from tacit.plan.join import JoinPair, common_names, either_bounds, find_pairs, join_relations
+from tacit.plan.join import either_bounds, join_relations
+from tacit.plan.join_conditions import find_pairs
+from tacit.plan.join_pairs import JoinPair
+from tacit.plan.joined_columns import common_names
 from tacit.plan.relation import Field, Relation
 from tacit.plan.semi_join import keep_unmatched
 from tacit.privacy.sensitivity import ContributionBounds

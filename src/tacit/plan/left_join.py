@@ -14,7 +14,9 @@ from dataclasses import replace
 
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.bounds import TypedScalar
-from tacit.plan.join import find_pairs, join_relations, match_units, maybe_null, put_together
+from tacit.plan.join import join_relations, match_units
+from tacit.plan.join_conditions import find_pairs
+from tacit.plan.joined_columns import maybe_null, put_together
 from tacit.plan.relation import Field, Relation
 from tacit.query.nodes import ColumnReference, Join, Literal, Projection, RowUnion, Scalar, walk
 

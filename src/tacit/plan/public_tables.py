@@ -24,7 +24,7 @@ from tacit.engines.base import Engine
 from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.plan.connect import all_of
 from tacit.plan.constants import evaluate_constants
-from tacit.plan.join import conjuncts
+from tacit.plan.join_conditions import conjuncts
 from tacit.plan.relation import Field, Relation, condition
 from tacit.policy.model import Policy
 from tacit.query.nodes import (
@@ -72,7 +72,12 @@ class PublicRead:
 
     @staticmethod
     def of(
-        rows: RelationalNode, types: Iterable[Type], most: int, policy: Policy, query: Query, nothing: Any = None
+        rows: RelationalNode,
+        types: Iterable[Type],
+        most: int,
+        policy: Policy,
+        query: Query,
+        nothing: tuple[int | None, ...] | None = None,
     ) -> PublicRead:
         """Rows to be read; Refused where a table is not public."""
         for name in scanned_tables(rows):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tacit.plan.connect import all_of
-from tacit.plan.join import conjuncts
+from tacit.plan.join_conditions import conjuncts
 from tacit.plan.released_values import is_listed
 from tacit.query.functions import Function
 from tacit.query.nodes import (

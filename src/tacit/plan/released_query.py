@@ -25,7 +25,7 @@ from tacit.answers.program import (
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.bounds import TypedScalar, bind
 from tacit.plan.flatten import aggregates
-from tacit.plan.join import conjuncts
+from tacit.plan.join_conditions import conjuncts
 from tacit.plan.relation import condition
 from tacit.plan.released_table import ReleasedTable, TableColumn, find_column
 from tacit.query.functions import Function

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from tacit.plan.connect import all_of
-from tacit.plan.join import conjuncts
+from tacit.plan.join_conditions import conjuncts
 from tacit.plan.relation import Relation
 from tacit.plan.row_values import is_row_value
 from tacit.query.functions import Function

@@ -31,7 +31,9 @@ from tacit.plan.connect import all_of
 from tacit.plan.flatten import aggregates
 from tacit.plan.fold import UnitAggregates
 from tacit.plan.foreign_keys import leaves_of
-from tacit.plan.join import JoinPair, columns_of, make_pair, match_units
+from tacit.plan.join import match_units
+from tacit.plan.join_pairs import JoinPair, make_pair
+from tacit.plan.joined_columns import columns_of
 from tacit.plan.relation import INTERNAL, Field, Relation, condition
 from tacit.plan.semi_join import (
     INTEGER,

@@ -47,19 +47,17 @@ answer by no more is seen to afterwards, whatever the join made of its rows.
 
 from __future__ import annotations
 
-import datetime
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from itertools import count
 
 from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.plan.aliases import read_aliases
-from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar
+from tacit.plan.bounds import TypedScalar
 from tacit.plan.caps import cap_of
 from tacit.plan.connect import connect_sources
 from tacit.plan.constants import read_constants
+from tacit.plan.declared_columns import read_as_declared
 from tacit.plan.filtering_join import keep_matching
 from tacit.plan.flatten import aggregates
 from tacit.plan.fold import aggregate_per_unit
@@ -73,16 +71,12 @@ from tacit.plan.row_numbers import limit_by_number
 from tacit.plan.row_values import RowValues
 from tacit.plan.semi_join import answer_predicates
 from tacit.plan.set_operations import OPERATIONS, keep_once
+from tacit.plan.subquery_refusals import refuse_having, refuse_over_rows, refuse_some_rows
 from tacit.plan.unit_windows import add_windows, has_windows, separate_groups
 from tacit.policy.model import ROW_UNIT, Policy, Table, UnitForeignKey
-from tacit.policy.model import Column as Declared
 from tacit.privacy.sensitivity import ContributionBounds
-from tacit.query.functions import Function
 from tacit.query.nodes import (
     Aggregate,
-    Call,
-    Case,
-    Clamp,
     ColumnReference,
     ConstantTable,
     DerivedTable,
@@ -104,9 +98,6 @@ from tacit.query.nodes import (
     is_star,
     walk,
 )
-from tacit.query.types import NUMERIC_TYPES, Type
-
-_TAIL = re.compile(r"(\s+(LIMIT|OFFSET)\s+\d+(\s+ROWS?)?)+", re.IGNORECASE)  # after all else of a query
 
 
 @dataclass(frozen=True)
@@ -178,11 +169,11 @@ class Scope:
         """A query in FROM, whose rows still belong to units."""
         for word, there in (("LIMIT", query.limit is not None), ("OFFSET", query.offset)):
             if there:
-                raise _refuse_some_rows(query, word)
+                raise refuse_some_rows(query, word)
         query = replace(query, order=())  # all of its rows are taken, so their order decides nothing
         windows = query.sets is None and has_windows(query)
         if not windows:
-            _refuse_over_rows(query)
+            refuse_over_rows(query)
         query, relation = self.open(query, is_inner=True)
         self.notes.extend(about_constants(query, relation))
         if windows:
@@ -191,7 +182,7 @@ class Scope:
         if query.keys or any(isinstance(node, Aggregate) for clause in clauses for node in walk(clause)):
             return aggregate_per_unit(query, relation, self.names)
         if query.having is not None:
-            raise _refuse_having(query)
+            raise refuse_having(query)
         return self._compute_rows(query, relation)
 
     def _with_windows(self, query: Query, relation: Relation) -> Relation:
@@ -375,72 +366,6 @@ class Scope:
                     reference = refer(self.policy, table, unit_name, found)
                     fields.append(Field(unit_name, alias, bound, is_unit=True, link=reference))
                 return Scan(table.name, tuple(columns)), found
-
-
-def read_as_declared(column: Declared, plain: Scalar) -> TypedScalar:
-    """A column as declared: clamped to its bounds, NaN read as NULL, and a NULL that must not be as `lower`."""
-    bound = clamp_column(column, plain)
-    if column.nullable or bound.lower is None or bound.type not in NUMERIC_TYPES:
-        return bound
-    missing = Literal(int(bound.lower) if bound.type is Type.INT else bound.lower)
-    return replace(bound, scalar=Call(Function.COALESCE, (bound.scalar, missing)), nullable=False)
-
-
-def clamp_column(column: Declared, plain: Scalar) -> TypedScalar:
-    """A column clamped to its bounds, NaN read as NULL. Where it has neither it is read as it is."""
-    match column.type:
-        case Type.INT if column.lower is None:
-            return TypedScalar(plain, Type.INT, LEAST_INT, MOST_INT, Fraction(1))
-        case Type.INT:
-            clamped: Scalar = Clamp(plain, column.lower, column.upper, whole=True)
-            return TypedScalar(clamped, Type.INT, column.lower, column.upper, Fraction(1))
-        case Type.FLOAT:
-            clamped = Clamp(plain, column.lower, column.upper, whole=False)
-            return TypedScalar(clamped, Type.FLOAT, column.lower, column.upper, column.step)
-        case Type.TIMESTAMP if column.lower is not None:  # an integer
-            clamped = Clamp(plain, column.lower, column.upper, whole=True)
-            return TypedScalar(clamped, Type.TIMESTAMP, column.lower, column.upper, Fraction(1))
-        case Type.DATE if column.lower is not None and column.upper is not None:
-            first, last = (Literal(datetime.date.fromordinal(int(day))) for day in (column.lower, column.upper))
-            early, late = Call(Function.LESS, (plain, first)), Call(Function.GREATER, (plain, last))
-            clamped = Case(((early, first), (late, last)), plain)
-            return TypedScalar(clamped, Type.DATE, column.lower, column.upper, Fraction(1))
-    return TypedScalar(plain, column.type)
-
-
-def _refuse_some_rows(query: Query, word: str) -> Refused:
-    """A refusal of LIMIT or OFFSET in a subquery: which rows it takes depends on other people's."""
-    what, at = f"{word} in a subquery is not answered", query.at
-    fix = "leave it out: which rows come first depends on other people's rows"
-    tail = None if at is None else _TAIL.match(at.text, at.end)
-    if at is None or tail is None:
-        return Refused(ErrorCode.UNSUPPORTED, what, at=at, fix=fix)
-    suggestion = at.text[: at.end] + at.text[tail.end() :]
-    return Refused(ErrorCode.UNSUPPORTED, what, at=at, fix=fix, suggestion=suggestion)
-
-
-def _refuse_having(query: Query) -> Refused:
-    """A refusal of HAVING without groups: rows are filtered with WHERE."""
-    what, at = "HAVING filters groups", query.at
-    having = None if query.having is None else find_location(query.having)
-    word = None if having is None else re.search(r"\bHAVING\W*$", having.text[: having.start], re.IGNORECASE)
-    if having is None or word is None or query.where is not None:
-        return Refused(ErrorCode.AGGREGATE, what, at=at, fix="filter the rows")
-    suggestion = f"{having.text[: word.start()]}WHERE{having.text[word.start() + len('HAVING') :]}"
-    return Refused(ErrorCode.AGGREGATE, what, at=at, fix="filter rows with WHERE", suggestion=suggestion)
-
-
-def _refuse_over_rows(query: Query) -> None:
-    """Refuse what only released tables have: it would compare the rows of one unit with those of others."""
-    if query.sets is not None:
-        what, fix = "grouping sets in a subquery over rows are not answered", "group by one list of keys there"
-        raise Refused(ErrorCode.UNSUPPORTED, what, at=query.at, fix=fix)
-    if query.distinct:
-        what, fix = "DISTINCT of aggregates in a subquery over rows is not answered", "leave it out"
-        raise Refused(ErrorCode.UNSUPPORTED, what, at=query.at, fix=fix)
-    if query.qualify is not None:
-        what, fix = "QUALIFY in a subquery over rows is not answered", "filter rows, or groups"
-        raise Refused(ErrorCode.UNSUPPORTED, what, at=query.at, fix=fix)
 
 
 def expand_stars(outputs: tuple[SelectItem, ...], relation: Relation) -> Iterator[SelectItem]:

@@ -162,6 +162,23 @@ class TokenCursor:
             if not self.accept(key):
                 self.refuse_unexpected(key)
 
+    def name(self, what: str) -> str:
+        """A name, which is a word that means nothing else, or stands in double quotes."""
+        token = self.token
+        if token.kind == "text":
+            quoted, what = token.text.replace('"', '""'), "a name is written in double quotes or without quotes"
+            fix, instead = f'write "{to_printable(quoted)}"', f'"{quoted}"'
+            raise Refused(ErrorCode.SYNTAX, what, at=self.here(), fix=fix, instead=instead)
+        if token.key in RESERVED - UNSUPPORTED_CLAUSES.keys():
+            fix = f'write it at the mark; a name that is a word of SQL stands in quotes: "{token.text}"'
+            raise Refused(ErrorCode.SYNTAX, f"expected {what} before {token.text}", at=self.here(), fix=fix)
+        if (token.kind != "word" or token.key in RESERVED) and token.kind != "name":
+            self.refuse_unexpected(what)
+        if token.text in {"", "*"}:
+            raise Refused(ErrorCode.SYNTAX, "this is not a name", at=self.here(), fix="write a name between the quotes")
+        self.index += 1
+        return token.text
+
     def refuse_unexpected(self, expected: str) -> NoReturn:
         """Refuse the next token: by its name where it starts a part of SQL that is not answered."""
         if self.token.key in UNSUPPORTED_CLAUSES:

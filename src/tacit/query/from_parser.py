@@ -119,7 +119,7 @@ class FromParser(ExpressionParser):
                     ErrorCode.AMBIGUOUS, f"WITH names {to_printable(name)} twice", at=self.since(start), fix=fix
                 )
             taken.add(name)
-            columns = self._column_names() if self.sees("(") else ()
+            columns = self.column_names() if self.sees("(") else ()
             self.expect("AS")
             if not self.accept("MATERIALIZED"):  # a hint to an engine, which changes no rows
                 self.accept("NOT", "MATERIALIZED")
@@ -309,9 +309,10 @@ class FromParser(ExpressionParser):
         if not named and self.token.kind != "name" and (self.token.kind != "word" or self.token.key in RESERVED):
             return "", ()
         alias = self.name("a name")
-        return alias, self._column_names() if self.sees("(") else ()
+        return alias, self.column_names() if self.sees("(") else ()
 
-    def _column_names(self) -> tuple[str, ...]:
+    def column_names(self) -> tuple[str, ...]:
+        """Names of columns in brackets, each once."""
         self.expect("(")
         names = [self.name("a column")]
         while self.accept(","):

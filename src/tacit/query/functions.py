@@ -1,8 +1,8 @@
 """The closed table of functions and operators. What is not here cannot be asked.
 
-To add one: a row here, its rule in `plan/bounds.py`, its SQL in `engines/scalars.py`, its meaning in
-`engines/evaluate.py` and its line in `docs/reference/functions.md`. Every function is total: no argument can raise,
-overflow or take longer than another of its length.
+To add one: a row here, its rule in the module of its family that `plan/bounds.py` names, its SQL in
+`engines/scalars.py`, its meaning in `engines/evaluate.py` and its line in `docs/reference/functions.md`. Every function
+is total: no argument can raise, overflow or take longer than another of its length.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The door of a served curator: who is there, by key or by password.
+"""Authentication of a served curator's analysts, by key or by password.
 
 **Nobody learns who exists.** A name or a key that is not known is checked by the same steps as one that is, against
 a verifier made up for it: the same salt every time, from a secret of the server's own. So neither the work done nor the

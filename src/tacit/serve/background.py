@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from typing import IO, Any, TypeVar
+from typing import IO, TypeVar
 
 T = TypeVar("T")
 
@@ -43,14 +43,14 @@ class BackgroundProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._closed = False
 
-    def call(self, function: Callable[..., T], *arguments: Any) -> T:
+    def call(self, function: Callable[..., T], *arguments: object) -> T:
         """Return what the function returns. Where the process dies during the call, it is made in this process."""
         try:
             return self.call_once(function, *arguments)
         except (ProcessDied, ProcessClosed):
             return function(*arguments)
 
-    def call_once(self, function: Callable[..., T], *arguments: Any) -> T:
+    def call_once(self, function: Callable[..., T], *arguments: object) -> T:
         """Return what the function returns in the other process.
 
         Raise ProcessDied where it does not return, and ProcessClosed where it is closed before that.

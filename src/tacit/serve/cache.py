@@ -103,7 +103,7 @@ class AnswerCache:
             return found
 
     def keep(self, question: Question, kept: CachedAnswer) -> None:
-        """Keep an answer; those unused for longest make room."""
+        """Cache an answer, and evict those that were unused for longest."""
         if question.key is None or len(question.sql) > _LONGEST or kept.weight > _LARGEST:
             return
         key = (kept.analyst, question.key)

@@ -15,10 +15,13 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit.serve.addresses import Network, address_group, is_trusted
 from tacit.serve.limits import RateLimiter
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer, WriteableBuffer
 
 _log = logging.getLogger("tacit.serve")
 
@@ -89,12 +92,12 @@ class ServedConnection(socket.socket):
         self.seen = time.monotonic()
         return super().recv(size, flags)
 
-    def recv_into(self, buffer: Any, size: int = 0, flags: int = 0) -> int:
+    def recv_into(self, buffer: WriteableBuffer, size: int = 0, flags: int = 0) -> int:
         """Receive into a buffer, and note when."""
         self.seen = time.monotonic()
         return super().recv_into(buffer, size, flags)
 
-    def send(self, data: Any, flags: int = 0, /) -> int:
+    def send(self, data: ReadableBuffer, flags: int = 0, /) -> int:
         """Send, and note when."""
         self.seen = time.monotonic()
         return super().send(data, flags)
@@ -117,7 +120,7 @@ class CountingListener(socket.socket):
         self._looked = 0  # connections in this turn of the event loop
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """Accept the next connection for which there is room; those for which there is none are closed at once."""
+        """Accept the next connection within the limits; those beyond them are closed at once."""
         while self._looked < _AT_ONCE:
             if not self._looked:
                 asyncio.get_running_loop().call_soon(self._reset_count)
@@ -170,7 +173,7 @@ class Connections:
         """The same listening socket, with its connections counted here."""
         return CountingListener(plain, self, proxies)
 
-    def of_transport(self, transport: Any) -> ServedConnection | None:
+    def of_transport(self, transport: asyncio.BaseTransport | asyncio.StreamWriter) -> ServedConnection | None:
         """The connection under a transport or a stream; None where it was not accepted here."""
         found = transport.get_extra_info("socket")
         return None if found is None else self._numbers.get(found.fileno())
@@ -247,7 +250,7 @@ class Connections:
         self._numbers.pop(connection.fileno(), None)
 
     def _has_room(self, listener: CountingListener, peer: str) -> bool:
-        """Whether there is room for one more from an address; somebody else may have to go for it."""
+        """Whether one more connection from an address is within the limits; another may be closed for it."""
         if not is_trusted(peer, listener.proxies):
             group = address_group(peer)
             if self._arrivals.take(group) > 0:
@@ -260,7 +263,7 @@ class Connections:
         return len(self._open) < self.most or self._relieve()
 
     def _end_stranger(self, group: str) -> None:
-        """End the oldest stranger's connection of an address, where none is idle one that is being answered."""
+        """Close the oldest unauthenticated connection of an address: an idle one, or else a busy one."""
         some = [each for each in self._open if each.is_stranger and each.group == group]
         if some and not _end_oldest(some):
             min(some, key=lambda each: each.since).end()

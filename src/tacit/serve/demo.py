@@ -16,7 +16,7 @@ _PORTS = (8080, 5433)  # of HTTP and of PostgreSQL, where nobody else has them
 
 
 def serve_clinic(folder: Path, say: Callable[[str], None]) -> None:
-    """Build the clinic, let its people in, and serve it until a signal comes. `say` is told where, and as whom.
+    """Build the clinic with its analysts, and serve it until a signal. `say` receives the address and the credentials.
 
     Passwords are made anew each time, so a clinic that is kept opens with those that are said last.
     """

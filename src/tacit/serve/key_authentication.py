@@ -1,4 +1,4 @@
-"""Who calls over HTTP: a key as a bearer token."""
+"""Authentication of HTTP requests by a key, sent as a bearer token."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def _around_receipt(answer: Answer) -> tuple[bytes, bytes]:
     return before % (columns, rows, confidence, notes), b', "types": ' + encode_json(types) + b"}"
 
 
-def encode_json(value: Any) -> bytes:
+def encode_json(value: object) -> bytes:
     """Strict JSON: NaN and infinities, which it does not have, are null."""
     try:
         text = _encode(value)

@@ -92,7 +92,7 @@ class ListenAddresses:
 
 
 def run_server(policy: Path, settings: ServerConfig, ready: Callable[[ListenAddresses], None]) -> None:
-    """Serve until a signal says to stop. `ready` is told where."""
+    """Serve until a signal to stop. `ready` receives the addresses."""
     redact_logs()
     sys.setswitchinterval(_THREAD_SWITCH_INTERVAL)
     with open_curator(policy) as curator:

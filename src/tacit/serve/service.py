@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import wait
 from contextlib import nullcontext
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from tacit.answers.answer import Answer
 from tacit.answers.post_process import post_process
@@ -195,7 +195,9 @@ class CuratorService:
         self._admit(analyst)
         return await self._looking.run(analyst, work, self._epoch)
 
-    async def write(self, analyst: str, function: Callable[..., T], *arguments: Any, in_background: bool = False) -> T:
+    async def write(
+        self, analyst: str, function: Callable[..., T], *arguments: object, in_background: bool = False
+    ) -> T:
         """Write out a long answer in a thread, fairly among analysts, as part of a request that was admitted.
 
         A very long one is written in the background process. Where an analyst has too many of these waiting it is

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.accounting.filters import GRAINS_PER_EPSILON
-from tacit.arithmetic import to_rational_between
+from tacit.arithmetic import Number, to_rational_between
 from tacit.attacks.averaging import AveragingResult, average_answers, reword_condition
 from tacit.attacks.differencing import reconstruct_leaving_one_out
 from tacit.attacks.linear import reconstruct
@@ -57,7 +57,7 @@ Progress = Callable[[float], None]
 def attack_policy(
     policy: str | os.PathLike[str] | Mapping[str, Any] | Policy,
     people: int = 100,
-    epsilon: Any = 1,
+    epsilon: Number = 1,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> AttackReport:

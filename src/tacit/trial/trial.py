@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from tacit.arithmetic import Number
 from tacit.audit.claim import Claim
 from tacit.audit.statistical import AuditResult, audit
 from tacit.curator.curator import Curator
@@ -86,7 +87,7 @@ class PolicyAuditor:
         """Questions of every aggregate and clause that the policy answers."""
         return generate_questions(self.policy)
 
-    def mechanism(self, question: str, epsilon: Any, *, whole: bool = False, stored: bool = False) -> Mechanism:
+    def mechanism(self, question: str, epsilon: Number, *, whole: bool = False, stored: bool = False) -> Mechanism:
         """A function (database, size) that gives `size` independent answers to a question at an epsilon.
 
         With `whole`, each one comes from `DeclaredAnalyst.ask` itself: parse, plan, reserve, engine, release, commit,
@@ -129,7 +130,7 @@ class PolicyAuditor:
 
         return answers
 
-    def case(self, question: str, epsilon: Any, *, stored: bool = False) -> AuditCase:
+    def case(self, question: str, epsilon: Number, *, stored: bool = False) -> AuditCase:
         """The question at its epsilon, ready to be audited."""
         plan = require_one(Planner(self.policy).plan(Question(question, epsilon)))
         price, delta = plan.epsilon_delta
@@ -139,7 +140,7 @@ class PolicyAuditor:
     def audit(
         self,
         question: str,
-        epsilon: Any = 1,
+        epsilon: Number = 1,
         *,
         samples: int = 10_000,
         confidence: float = 0.99,
@@ -213,7 +214,7 @@ class PolicyAuditor:
     ) -> None:
         self.close()
 
-    def _ask(self, database: SyntheticDatabase, question: str, epsilon: Any) -> Any:
+    def _ask(self, database: SyntheticDatabase, question: str, epsilon: Number) -> Any:
         """A whole ask, of a curator whose ledger is new."""
         self._ledgers += 1
         with Ledger(Path(self._folder.name) / f"{self._ledgers}.ledger", budget_limits(self.policy)) as ledger:

@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from tacit.errors import ParameterError
 from tacit.learn.torch import Private
-from tacit.learn.torch import private as module
+from tacit.learn.torch import unit_scaling as module
 from tacit.learn.torch.batches import Pass
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import ReplayBits

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -35,17 +35,24 @@ from tacit.learn.torch.batches import (
     shuffled_batches,
     split_into_passes,
 )
-from tacit.learn.torch.book import Book, LayerCall, booked_parameters
+from tacit.learn.torch.book import Book, booked_parameters
 from tacit.learn.torch.checking import check_pass
-from tacit.learn.torch.clipping import clipped_sums, factors, read_parts, total_columns
+from tacit.learn.torch.clipping import factors
 from tacit.learn.torch.correlated import CorrelatedNoise
 from tacit.learn.torch.layers import install, uninstall
+from tacit.learn.torch.training_options import (
+    Clipping,
+    NoiseKind,
+    check_choices,
+    check_guarantee,
+    describe_plan,
+    list_trainable_parameters,
+)
+from tacit.learn.torch.unit_scaling import scaled_sums, unit_scales
 
 if TYPE_CHECKING:
     from tacit.sampling.bits import Bits
 
-Clipping = Literal["flat", "automatic", "adaptive"]
-NoiseKind = Literal["device", "exact"]
 _STABILITY = 0.01  # of automatic clipping, as its authors have it
 _ADAPT = 0.2  # how fast the clipping norm follows the quantile, in its logarithm
 _STATE = 1  # version of a state
@@ -160,12 +167,12 @@ class Private:
         bits: Bits | None = None,
     ) -> None:
         self._bands = to_integer("bands", bands, least=1)
-        _check_choices(clipping, sampling, noise, self._bands)
+        check_choices(clipping, sampling, noise, self._bands)
         self.epochs = to_integer("epochs", epochs, least=1)
         self.model, self.optimizer, self._data = model, optimizer, loader
         self._checks, self._bits_given = check, bits
         self._check = check  # whether the first pass is still to be checked
-        self.parameters = _trainable(model, optimizer)
+        self.parameters = list_trainable_parameters(model, optimizer)
         self.device = self.parameters[0].device
         if noise == "exact" and self.device.type != "cpu":
             raise ParameterError("noise", "exact noise is drawn on the CPU", fix="move the model to the CPU")
@@ -191,7 +198,7 @@ class Private:
             raise ParameterError("rows", "shuffled batches have all units, as many as there are", fix="leave rows out")
         if self._bands > per_epoch:
             raise ParameterError("bands", f"an epoch has only {per_epoch} steps", fix=f"bands={per_epoch}")
-        self._asked = _guarantee(epsilon, delta, noise_multiplier)
+        self._asked = check_guarantee(epsilon, delta, noise_multiplier)
         self.plan = self._make_plan(noise_multiplier, sampling, rate, per_epoch)
         self._multiplier, self._bit_deviation = self._split_multiplier(sampling)
 
@@ -567,7 +574,7 @@ class Private:
         dict
             Numbers and text only.
         """
-        return {"version": _STATE, "steps": self.steps_, "clip": self.clip, "plan": _describe(self.plan)}
+        return {"version": _STATE, "steps": self.steps_, "clip": self.clip, "plan": describe_plan(self.plan)}
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
         """Continue where a checkpoint was made; steps that were taken stay counted.
@@ -579,7 +586,7 @@ class Private:
         state : dict
             What `state_dict` returned, of the same plan.
         """
-        if state.get("version") != _STATE or state.get("plan") != _describe(self.plan):
+        if state.get("version") != _STATE or state.get("plan") != describe_plan(self.plan):
             raise ParameterError(
                 "state", "is of another plan", fix="give the epsilon, data and epochs it was made with"
             )
@@ -635,86 +642,6 @@ class PrivateLoader:
                 raise ParameterError("loader", "another iteration over the loader was begun", fix=fix)
             private.begin(sampler.given.popleft())
             yield batch
-
-
-def unit_scales(
-    calls: list[LayerCall],
-    probe: Tensor | None,
-    written: list[Tensor],
-    indices: list[Tensor | None],
-    mask: Tensor,
-    clip: Tensor,
-    stability: float | None,
-    denominator: int,
-) -> tuple[Tensor, Tensor]:
-    """Return the factors of the units over a constant, and their norms."""
-    columns = total_columns(calls, read_parts(calls, written, indices), probe)
-    scale, norms = factors(columns, mask, clip, stability)
-    return scale / denominator, norms
-
-
-def scaled_sums(
-    calls: list[LayerCall], written: list[Tensor], indices: list[Tensor | None], scale: Tensor, clean: bool
-) -> list[Tensor]:
-    """Return the sums of scaled gradients in the order of `booked_parameters`."""
-    sums = clipped_sums(read_parts(calls, written, indices), scale, clean=clean)
-    return [sums[id(parameter)] for parameter in booked_parameters(calls)]
-
-
-def _trainable(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[Tensor]:
-    """The trainable parameters, all of which the optimizer moves, on one device."""
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    if not parameters:
-        raise ParameterError(
-            "model", "has no trainable parameters", fix="set requires_grad to True on what is to be learned"
-        )
-    moved = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
-    for name, parameter in model.named_parameters():
-        if parameter.requires_grad and id(parameter) not in moved:
-            raise ParameterError(
-                name, "is trainable, but the optimizer does not move it", fix="freeze it, or hand it over"
-            )
-    if len({parameter.device for parameter in parameters}) > 1:
-        raise ParameterError("model", "has parameters on several devices", fix="model.to(one device)")
-    return parameters
-
-
-def _guarantee(
-    epsilon: Number | None, delta: Number | None, multiplier: Number | None
-) -> tuple[Fraction, Fraction] | None:
-    if multiplier is not None:
-        if epsilon is not None:
-            raise ParameterError("epsilon", "is not needed beside noise_multiplier", fix="leave one of them out")
-        return None
-    if epsilon is None or delta is None:
-        raise ParameterError("epsilon", "epsilon and delta are needed", fix="epsilon=3.0, delta=1e-6")
-    asked = to_rational("epsilon", epsilon), to_rational("delta", delta)
-    if not (asked[0] > 0 and 0 < asked[1] < 1):
-        raise ParameterError(
-            "epsilon", "epsilon must be above 0 and delta between 0 and 1", fix="epsilon=3.0, delta=1e-6"
-        )
-    return asked
-
-
-def _check_choices(clipping: str, sampling: str, noise: str, bands: int) -> None:
-    """Refuse choices that do not exist, or do not go together."""
-    choices = {
-        "clipping": (clipping, ("flat", "automatic", "adaptive")),
-        "sampling": (sampling, ("poisson", "shuffled")),
-        "noise": (noise, ("device", "exact")),
-    }
-    for name, (value, known) in choices.items():
-        if value not in known:
-            raise ParameterError(name, f"is {value!r:.40}", fix=f"one of {', '.join(map(repr, known))}")
-    if clipping == "adaptive" and noise == "exact":
-        raise ParameterError("clipping", "adaptive clipping has no exact noise yet", fix="clipping='flat'")
-    if bands > 1 and (sampling != "shuffled" or clipping == "adaptive" or noise == "exact"):
-        what = "correlated noise is for shuffled batches, a fixed clipping norm and noise of the device"
-        raise ParameterError("bands", what, fix="sampling='shuffled', or leave bands out")
-
-
-def _describe(plan: TrainingPlan) -> dict[str, str]:
-    return {name: str(value) for name, value in vars(plan).items()}
 
 
 _INSIDE = Fraction(1, 100), Fraction(99, 100)

@@ -1,4 +1,4 @@
-"""The price of a question before it is asked: what it costs, what is left, how accurate it would be. Free."""
+"""The epsilon of a question before it is asked, the budget left, and its expected error. Nothing is charged."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def fraction_used(spent: BudgetCharge, cap: FilterLimits) -> float:
 
 
 def count_affordable(price: BudgetCharge, guard: BudgetStatus) -> int:
-    """How often a price is admitted from here on: sums only grow, so halving finds it."""
+    """How often a charge is admitted from now on: sums only grow, so bisection finds it."""
 
     def fits(count: int) -> bool:
         total = BudgetCharge(*(count * grain for grain in price.grains))

@@ -15,7 +15,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from jinja2 import DictLoader, Environment, StrictUndefined
@@ -64,7 +63,9 @@ class Console:
         """The name of the cookie; under TLS one that no other host can set."""
         return "__Host-tacit" if self.secure else "tacit"
 
-    def page(self, template: str, status: int = 200, headers: dict[str, str] | None = None, **values: Any) -> Response:
+    def page(
+        self, template: str, status: int = 200, headers: dict[str, str] | None = None, **values: object
+    ) -> Response:
         """A page from its template."""
         text = self._templates.get_template(template).render(values)
         own = {"content-security-policy": CONTENT_SECURITY_POLICY, "referrer-policy": "same-origin"}
@@ -146,7 +147,9 @@ class PageRequest:
         """Whether only a part of the page is wanted: a script asks for it."""
         return self.request.headers.get("hx-request") == "true"
 
-    def page(self, template: str, status: int = 200, headers: dict[str, str] | None = None, **values: Any) -> Response:
+    def page(
+        self, template: str, status: int = 200, headers: dict[str, str] | None = None, **values: object
+    ) -> Response:
         """A page with what all pages need."""
         about = {"visit": self, "csrf": self.session.token, "part": self.part, "problem": None}
         return self.console.page(template, status, headers, **(about | values))

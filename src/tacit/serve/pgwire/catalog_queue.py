@@ -1,4 +1,4 @@
-"""Who runs the next catalog statement: analysts in turn, one statement of each at a time."""
+"""A round-robin queue of catalog statements: one statement of each analyst runs at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_WAITING = 64  # statements of one analyst
 
 
 class FairQueue:
-    """At most `running` statements at a time, at most one of each analyst; those who wait are served in turn.
+    """At most `running` statements at a time, at most one of each analyst; analysts who wait are served round robin.
 
     `share` is the part of one processor that an analyst may use in the long run, and `burst` the seconds of CPU time
     that may be used before that is asked for. **Theorem.** A statement waits for at most one statement of each other
@@ -28,7 +28,7 @@ class FairQueue:
         self._timer: asyncio.TimerHandle | None = None
 
     async def enter(self, analyst: str) -> None:
-        """Wait for the turn of a statement. Whoever has entered must `leave`."""
+        """Wait until a statement may run. Each `enter` needs a `leave`."""
         own = self._waiting.setdefault(analyst, deque())
         if len(own) >= MOST_WAITING:
             what = f"{analyst} has {MOST_WAITING} catalog queries waiting already"

@@ -183,7 +183,7 @@ class ConnectionHandler:
         return options
 
     def _cancel(self, body: MessageReader) -> None:
-        """Whoever shows the secret of a session may cancel what it runs. Nobody is told whether there was one."""
+        """Cancel what the session with this secret runs. The reply does not say whether there is one."""
         number, secret = body.int32(), body.int32() & 0xFFFFFFFF
         session = self._sessions.get((number, secret))
         if session is not None:

@@ -125,7 +125,7 @@ def infer_type_at(found: Sequence[Token], index: int, opening: int, columns: Map
     return _ARGUMENTS.get(caller)
 
 
-def write_literal(value: Any) -> str:
+def write_literal(value: object) -> str:
     """A value as SQL."""
     match value:
         case None:

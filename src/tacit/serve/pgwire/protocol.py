@@ -219,7 +219,7 @@ def _encode_text(text: str) -> bytes:
 
 
 def encode_authentication(code: int, data: bytes = b"") -> bytes:
-    """A step of authentication: 10 offers mechanisms, 11 goes on, 12 ends, 0 lets in."""
+    """A step of authentication: 10 offers mechanisms, 11 continues, 12 ends, 0 accepts."""
     return _message(b"R", code.to_bytes(4, "big") + data)
 
 

@@ -162,7 +162,7 @@ class SessionSettings:
 
     @cached_property
     def reported_settings(self) -> dict[str, str]:
-        """What clients are told."""
+        """The settings that clients are sent."""
         return {shown: self.get(name) for name, shown in REPORTED.items()}
 
     def list_settings(self) -> list[tuple[str, str]]:

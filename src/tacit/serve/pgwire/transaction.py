@@ -48,7 +48,7 @@ class Transaction:
         self.status = IDLE
 
     def roll_back_to(self) -> None:
-        """ROLLBACK TO: a failed transaction goes on."""
+        """ROLLBACK TO: a failed transaction continues."""
         if self.status == FAILED:
             self.status = OPEN
 

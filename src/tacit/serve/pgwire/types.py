@@ -104,7 +104,7 @@ def duckdb_type_oid(name: str) -> int:
     return _ARRAYS.get(found, _ARRAYS[TEXT]) if name.endswith("[]") else found
 
 
-def encode(value: Any, oid: int, *, binary: bool) -> bytes | None:
+def encode(value: object, oid: int, *, binary: bool) -> bytes | None:
     """A value as bytes; None for NULL."""
     if value is None:
         return None

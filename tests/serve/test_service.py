@@ -1,4 +1,4 @@
-"""The desk: what the curator says passes through, what does not fit is refused at once, and a stop loses nothing."""
+"""The service: what the curator returns passes through, what does not fit is refused, and a stop loses nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The door: who is let in by what, what the file holds, and that a stranger learns nothing of who exists."""
+"""Authentication: which credentials are accepted, what their file holds, and that a stranger learns no names."""
 
 from __future__ import annotations
 

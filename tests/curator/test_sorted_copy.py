@@ -19,6 +19,7 @@ from tacit.engines import aggregate_copy, copy_tables, ingest
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.engines.layout import plan_copy_scan
 from tacit.engines.reference import ReferenceEngine
+from tacit.errors import ErrorCode, Refused
 from tacit.plan.plan import plan_for
 from tacit.policy.load import load
 
@@ -81,9 +82,16 @@ def test_random_questions_read_the_copy_as_the_reference_reads_the_rows(source, 
     policy = sensitivity.policy_of("add-remove", 10_000, 10_000)
     ours, theirs = random_rows(source if FULL else list(sensitivity.SOURCES).index(source) % 3, policy)
     rng = random.Random(source)
-    for _ in range(300 if FULL else 5):
+    asked = 0
+    while asked < (300 if FULL else 5):
         text = sensitivity.question(rng, source)
-        exact = plan_for(read_question(text), policy, 1).exact
+        try:
+            exact = plan_for(read_question(text), policy, 1).exact
+        except Refused as refused:
+            if refused.code is ErrorCode.PRIVATE_KEY and "MODE(x)" in text:
+                continue  # with caps so large a number of rows has too many values to choose from
+            raise
+        asked += 1
         assert dict(ours.run(exact)) == dict(theirs.run(exact)), text
 
 

@@ -8,8 +8,8 @@ the units that there are, makes the noise 2^g times too large. So a cell is occu
 of a mistake falls faster with g than its cost grows.
 
 What is lost is estimated from the occupied cells and from how their counts fall off. All of this is post-processing of
-the noisy histogram. The constants come from simulations of 693 settings
-(`benchmarks/clipping.py`).
+the noisy histogram. The constants come from simulations over the shapes of data in
+`benchmarks/clipping.py`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """From SQL text to nodes, by an allow-list: what is not read here is refused.
 
+>>> from tacit.query.nodes import Aggregate
 >>> from tacit.query.function_calls import AggregateSyntax
 >>> counting = {"count": AggregateSyntax(lambda written: Aggregate("count", None))}
 >>> parse("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", counting).outputs[1].scalar

@@ -116,10 +116,10 @@ def ratios(kinds: tuple[str, ...]) -> Iterator[tuple[str, int, int, str, float, 
                 unit, group = rows(kind, units, groups, spread)
                 truth = np.bincount(group, minlength=groups).astype(np.float64)
                 for delta in DELTAS:
-                    profile = ClippedSum(1, groups, delta).profile(unit, group, np.ones(len(unit), dtype=int))
+                    profile = ClippedSum(1, delta, groups).profile(unit, group, np.ones(len(unit), dtype=int))
                     most = 1 + next(p for p in range(len(profile.clips)) if not profile.scaled[1][p + 1 :].any())
                     for epsilon in EPSILONS:
-                        rule = ClippedSum(epsilon, groups, delta)
+                        rule = ClippedSum(epsilon, delta, groups)
                         best = hindsight(profile, truth, epsilon, delta, most)
                         found = [chosen_error(rule, profile, truth, seed) for seed in range(RELEASES)]
                         yield kind, units, groups, spread, epsilon, delta, float(np.mean(found)) / best

@@ -1,5 +1,4 @@
 from tacit.mechanisms.clipped_sum import ClippedSum as ClippedSum
-from tacit.mechanisms.clipped_sum import ClippedTotals as ClippedTotals
 from tacit.mechanisms.exponential import Exponential as Exponential
 from tacit.mechanisms.gaussian import Gaussian as Gaussian
 from tacit.mechanisms.laplace import Laplace as Laplace

@@ -108,10 +108,10 @@ class ClippedSum:
     ----------
     epsilon : number
         Privacy loss of one release, from 10^-6 to 10^6. About a twentieth to a third of it chooses the clip.
-    groups : int
-        How many groups there are, from 1 to 10^6: a public number.
     delta : number, default 0
         With a delta, from 10^-100 to 0.49, Gaussian noise is taken where it is smaller.
+    groups : int, default 1
+        How many groups there are, from 1 to 10^6: a public number.
     neighbors : Neighbors, default Neighbors.ADD_REMOVE
         Whether a unit is added and removed, or replaced.
     largest : int, optional
@@ -135,8 +135,8 @@ class ClippedSum:
     """
 
     epsilon: Fraction
-    groups: int
     delta: Fraction
+    groups: int
     neighbors: Neighbors
     largest: int
     nonnegative: bool
@@ -144,8 +144,8 @@ class ClippedSum:
     def __init__(
         self,
         epsilon: Number,
-        groups: int,
         delta: Number = 0,
+        groups: int = 1,
         neighbors: Neighbors = Neighbors.ADD_REMOVE,
         largest: int | None = None,
         nonnegative: bool = True,
@@ -160,6 +160,40 @@ class ClippedSum:
             largest=_LARGEST if largest is None else _to_integer_up_to("largest", largest, _LARGEST),
             nonnegative=check_flag("nonnegative", nonnegative),
         )
+
+    @classmethod
+    def calibrated(
+        cls,
+        epsilon: Number,
+        delta: Number = 0,
+        groups: int = 1,
+        neighbors: Neighbors = Neighbors.ADD_REMOVE,
+        largest: int | None = None,
+        nonnegative: bool = True,
+    ) -> ClippedSum:
+        """Return the mechanism that is (epsilon, delta)-DP: its parameters are these.
+
+        Parameters
+        ----------
+        epsilon : number
+            Privacy loss of one release, from 10^-6 to 10^6.
+        delta : number, default 0
+            With a delta, from 10^-100 to 0.49, Gaussian noise is taken where it is smaller.
+        groups : int, default 1
+            How many groups there are, from 1 to 10^6: a public number.
+        neighbors : Neighbors, default Neighbors.ADD_REMOVE
+            Whether a unit is added and removed, or replaced.
+        largest : int, optional
+            The largest clip that is chosen, from 1 to 2^61, if the owner knows one.
+        nonnegative : bool, default True
+            Whether no row adds a negative number.
+
+        Returns
+        -------
+        ClippedSum
+            The calibrated mechanism.
+        """
+        return cls(epsilon, delta, groups, neighbors, largest, nonnegative)
 
     @property
     def choosing(self) -> Fraction:

@@ -1,7 +1,9 @@
 """The answer of a question made of several: its program, computed from the releases, with intervals.
 
 A column that is a released value as it is has that value's interval. For others the whole program is computed again for
-draws of the noise around what was released, and the interval of a row is between quantiles of what it gave there.
+draws of the noise around what was released, and the interval of a row is between quantiles of what it gave there. Where
+a noisy value is part of what names a row, as in UNION or GROUP BY of it, no row is found again in a draw, and there are
+no intervals.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import pyarrow as pa
 
 from tacit.answers.columns import AnswerColumn, IntervalKind
 from tacit.answers.post_processing_plan import CompoundPostProcessingPlan, PostProcessingPlan, PublicTable
-from tacit.answers.program import Filter, Node, Sort, columns_with_intervals, noisy_columns, render
+from tacit.answers.program import Filter, Node, Sort, columns_with_intervals, names_rows_by_noise, noisy_columns, render
 from tacit.answers.propagate import redraw_parts
 from tacit.answers.released_table import ARROW_TYPES, connection, noisy_table
 from tacit.answers.stored import Release, unpack_all
@@ -32,6 +34,8 @@ _LEAST_DRAWS, _MOST_DRAWS = 100, 1_000
 def compound_columns(recipe: CompoundPostProcessingPlan) -> tuple[AnswerColumn, ...]:
     """The columns of the answer, which are known before it is asked."""
     exact, noisy = columns_with_intervals(recipe.program), noisy_columns(recipe.program)
+    if names_rows_by_noise(recipe.program):
+        noisy = frozenset()
     kinds = []
     for result in recipe.results:
         kind = IntervalKind.EXACT if result.column in exact else IntervalKind.NONE

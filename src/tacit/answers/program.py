@@ -247,6 +247,25 @@ def noisy_columns(node: Node) -> frozenset[str]:
     return noisy_columns(node.source)
 
 
+def names_rows_by_noise(node: Node) -> bool:
+    """Whether a noisy value is part of what names a row, so that the row cannot be found again in another draw.
+
+    Rows that are kept once, and groups, are named by their values and keys; others as the rows that they come from.
+    """
+    match node:
+        case GroupRows(source, keys):
+            return bool(_computed_from(keys, noisy_columns(source)))
+        case Distinct(source):
+            return bool(noisy_columns(source))
+        case Stack(parts, operation):
+            return any(map(names_rows_by_noise, parts)) if operation == "union all" else bool(noisy_columns(node))
+        case Combine(left, right):
+            return names_rows_by_noise(left) or names_rows_by_noise(right)
+        case Released() | Nothing() | Public():
+            return False
+    return names_rows_by_noise(node.source)
+
+
 def _has_release(node: Node) -> bool:
     return any(isinstance(each, Released) for each in _within(node))
 
@@ -365,13 +384,13 @@ class _Writer:
 
     def aggregate(self, column: ProgramColumn) -> str:
         assert isinstance(column.scalar, Aggregate)
-        return _cast(_aggregate(column.scalar), column.type)
+        return _cast(_finish_aggregate(column.scalar, _call_aggregate(column.scalar)), column.type)
 
     def window(self, column: ProgramColumn) -> str:
         window = column.scalar
         assert isinstance(window, Window)
         if window.aggregate is not None:
-            called = _aggregate(window.aggregate)
+            called = _call_aggregate(window.aggregate)
         else:
             called = f"{window.function}({', '.join(f'({write_scalar(each)})' for each in window.arguments)})"
         partition = [*(f"TRY({write_scalar(each)})" for each in window.partition), *(["_draw"] if self.draws else [])]
@@ -380,7 +399,8 @@ class _Writer:
             order.append("_id")
         by = f"PARTITION BY {', '.join(partition)} " if partition else ""
         sort = f"ORDER BY {', '.join(order)} " if order else ""
-        return _cast(f"{called} OVER ({by}{sort}{window.frame})", column.type)
+        over = f"{called} OVER ({by}{sort}{window.frame})"
+        return _cast(_finish_aggregate(window.aggregate, over), column.type)
 
     def stack(self, node: Stack) -> str:
         names = names_of(node)
@@ -429,7 +449,7 @@ def _cast(text: str, kind: Type, *, guarded: bool = False) -> str:
     return f"CASE WHEN isfinite({value}) THEN {value} END" if kind is Type.FLOAT else value
 
 
-def _aggregate(node: Aggregate) -> str:
+def _call_aggregate(node: Aggregate) -> str:
     arguments = [f"TRY({write_scalar(each)})" for each in (node.argument, *node.others) if each is not None]
     if node.argument is None:
         return "count(*)"
@@ -437,8 +457,12 @@ def _aggregate(node: Aggregate) -> str:
         share = node.share if node.share is not None else Fraction(1, 2)
         return f"quantile_cont({arguments[0]}, {float(share)!r})"
     distinct = "DISTINCT " if node.distinct else ""
-    called = f"{_AGGREGATES[node.function]}({distinct}{', '.join(arguments)})"
-    return f"exp({called})" if node.function == "geomean" else called
+    return f"{_AGGREGATES[node.function]}({distinct}{', '.join(arguments)})"
+
+
+def _finish_aggregate(node: Aggregate | None, called: str) -> str:
+    """The aggregate from what was called for it, over all rows or over windows of them."""
+    return f"exp({called})" if node is not None and node.function == "geomean" else called
 
 
 def _sort_key(item: OrderItem) -> str:

@@ -38,6 +38,9 @@ _MOST_KEYS = 20  # of rows that two tables make together
 _MOST_COMBINATIONS = 100_000  # of the rows of tables in the text
 
 
+MOST_MULTIPLYING = 3  # joins on the unit in which rows of both sides find several
+
+
 @dataclass(frozen=True)
 class _Match:
     """How rows match: whose the joined rows are, and whether a row of each side finds at most one of the other."""
@@ -253,8 +256,9 @@ def _match_private(left: Relation, right: Relation, pairs: list[JoinPair], node:
     )
     left_once = bool(on_unit and right.single) or any(theirs.is_key for _, theirs in links)
     right_once = bool(on_unit and left.single) or any(ours.is_key for ours, _ in links)
+    multiplying = _count_multiplying(left, right, node, once=left_once or right_once)
     if named or not links:
-        kept = replace(left, each=product, single=left.single and right.single)
+        kept = replace(left, each=product, single=left.single and right.single, multiplying=multiplying)
         return _Match(kept, pairs, left_once, right_once)
     pairs = [pair.as_stored() for pair in pairs]
     if any(theirs.is_key for _, theirs in links):
@@ -263,7 +267,21 @@ def _match_private(left: Relation, right: Relation, pairs: list[JoinPair], node:
         each = either_bounds(left.each, right.each) if node.outer else right.each
         return _Match(replace(left, each=each, single=right.single and not node.outer), pairs, left_once, True)
     each = min((product, *_bounds_by_links(left, right, links, node)), key=lambda bounds: bounds.most)
-    return _Match(replace(left, each=each, single=left.single and right.single), pairs, left_once, right_once)
+    kept = replace(left, each=each, single=left.single and right.single, multiplying=multiplying)
+    return _Match(kept, pairs, left_once, right_once)
+
+
+def _count_multiplying(left: Relation, right: Relation, node: Join, *, once: bool) -> int:
+    """How many joins multiply the rows of a unit, this one among them unless a side has them `once`; or Refused.
+
+    Caps bound what counts of the joined rows, and not the rows that are joined: of a unit with n rows in each of k + 1
+    tables there are n^(k + 1). How long that takes, or that it fails by its time limit, would tell of the unit.
+    """
+    found = left.multiplying + right.multiplying + (0 if once else 1)
+    if found > MOST_MULTIPLYING:
+        what = f"more than {MOST_MULTIPLYING} joins on the unit in which one row may find several"
+        raise refuse_join(node, what, "make one row of each unit in a subquery, and join that")
+    return found
 
 
 def _bounds_by_links(

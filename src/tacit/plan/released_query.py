@@ -28,6 +28,7 @@ from tacit.plan.flatten import aggregates
 from tacit.plan.join_conditions import conjuncts
 from tacit.plan.relation import condition
 from tacit.plan.released_table import ReleasedTable, TableColumn, find_column
+from tacit.plan.window_checks import check_window
 from tacit.query.functions import Function
 from tacit.query.nodes import (
     Aggregate,
@@ -268,6 +269,7 @@ class ReleasedQuery:
     def _window(self, node: Window) -> TypedScalar:
         found = self.windows.get(node)
         if found is None:
+            check_window(node)
             partition = tuple(self._bind(each, self._inside_window).scalar for each in node.partition)
             order = tuple(replace(i, scalar=self._bind(i.scalar, self._inside_window).scalar) for i in node.order)
             arguments = [self._bind(each, self._inside_window) for each in node.arguments]

@@ -270,7 +270,8 @@ class Scope:
             sum(part.each.rows for part in parts),
             sum(part.each.most for part in parts) if declared_total else None,
         )
-        found = Relation(stack, tuple(fields), first.people, unit, each, first.called)
+        multiplying = max(part.multiplying for part in parts)
+        found = Relation(stack, tuple(fields), first.people, unit, each, first.called, multiplying=multiplying)
         return keep_once(union, parts, found, number, self.names) if distinct else found
 
     def _table(self, named: TableReference, wanted: WantedKeys) -> Relation:

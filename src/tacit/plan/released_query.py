@@ -269,10 +269,10 @@ class ReleasedQuery:
     def _window(self, node: Window) -> TypedScalar:
         found = self.windows.get(node)
         if found is None:
-            check_window(node)
             partition = tuple(self._bind(each, self._inside_window).scalar for each in node.partition)
             order = tuple(replace(i, scalar=self._bind(i.scalar, self._inside_window).scalar) for i in node.order)
             arguments = [self._bind(each, self._inside_window) for each in node.arguments]
+            check_window(node, arguments)
             if node.aggregate is not None:
                 measured, kind = self._measure(node.aggregate, self._inside_window)
             else:
@@ -331,11 +331,6 @@ def _window_type(node: Window, arguments: list[TypedScalar]) -> Type:
         return Type.INT
     if node.function in _SHARES:
         return Type.FLOAT
-    for place in arguments[1:2]:
-        value = place.scalar.value if isinstance(place.scalar, Literal) else None
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 10**6:
-            what = f"{node.function.upper()} takes a constant whole number of rows"
-            raise Refused(ErrorCode.TYPE, what, at=node.at, fix="write the number")
     if len(arguments) == 3 and arguments[2].type not in {arguments[0].type, None}:
         if {arguments[0].type, arguments[2].type} <= NUMERIC_TYPES:
             return Type.FLOAT

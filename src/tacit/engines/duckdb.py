@@ -26,6 +26,7 @@ from tacit.engines.infer_csv import infer_csv_types
 from tacit.engines.ingest import Layouts, NoLayouts, has_unique, open_read_tables, read_source
 from tacit.engines.layout import plan_copy_scan
 from tacit.engines.left_out import LeftOut
+from tacit.engines.limit_joins import limit_joins
 from tacit.engines.readings import Readings, use_readings, use_readings_of_rows
 from tacit.engines.run_statements import run_aggregation
 from tacit.engines.sql_statements import write_some_rows
@@ -84,7 +85,7 @@ class DuckDBEngine:
 
     def run(self, aggregation: Aggregation) -> GroupedMeasures:
         """For each group that has rows, its keys and the cell of each measure, all over one state of the tables."""
-        aggregation = use_readings(aggregation, self._readings)
+        aggregation = limit_joins(use_readings(aggregation, self._readings))
         if aggregation.unit is None or not self._copy.layouts or find_spec("numba") is None:
             return self._compute_in_sql(aggregation)
         from tacit.engines.aggregate_copy import aggregate_rows, count_rows, read_sorted, read_straight

@@ -18,6 +18,7 @@ from tacit.engines.base import GroupedMeasures, NothingSent, TableSchema
 from tacit.engines.deadline import seconds_left
 from tacit.engines.dialect import POSTGRES, POSTGRES_17
 from tacit.engines.left_out import LeftOut
+from tacit.engines.limit_joins import limit_joins
 from tacit.engines.run_statements import run_aggregation
 from tacit.engines.sql_statements import write_some_rows
 from tacit.engines.underflow import guard_products
@@ -101,7 +102,7 @@ class PostgresEngine:
             table: frozenset(column for column, kind in kinds.items() if kind is Type.FLOAT)
             for table, kinds in self._kinds.items()
         }
-        node = guard_products(aggregation, floats)
+        node = guard_products(limit_joins(aggregation), floats)
         with self._snapshot() as connection:
 
             def rows(statement: str) -> list[tuple[Any, ...]]:

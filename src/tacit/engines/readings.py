@@ -93,9 +93,9 @@ def _change_rows(node: RelationalNode, change: _Map) -> RelationalNode:
         case Projection(source, columns, where):
             changed = tuple((here, change(value)) for here, value in columns)
             return Projection(_change_rows(source, change), changed, None if where is None else change(where))
-        case EquiJoin(left, right, on, outer):
+        case EquiJoin(left, right, on):
             matched = tuple((change(one), change(other)) for one, other in on)
-            return EquiJoin(_change_rows(left, change), _change_rows(right, change), matched, outer)
+            return replace(node, left=_change_rows(left, change), right=_change_rows(right, change), on=matched)
         case PerUnitAggregation(source, keys, measures):
             return PerUnitAggregation(
                 _change_rows(source, change),

@@ -9,6 +9,7 @@ from typing import Any
 
 from tacit.engines.base import GroupedMeasures, MeasureValue
 from tacit.engines.evaluate import Row, evaluate
+from tacit.engines.limit_joins import limit_joins
 from tacit.engines.reference_windows import add_windows
 from tacit.query.nodes import (
     Aggregation,
@@ -39,6 +40,7 @@ class ReferenceEngine:
 
     def run(self, aggregation: Aggregation) -> GroupedMeasures:
         """For each group that has rows, its keys and the cell of each measure."""
+        aggregation = limit_joins(aggregation)
         rows = [row for row in evaluate_rows(aggregation.source, self._tables) if _is_selected(row, aggregation)]
         if aggregation.unit is not None:
             rows = _bound_contributions(rows, aggregation, aggregation.unit)
@@ -74,7 +76,7 @@ def evaluate_rows(node: RelationalNode, tables: RowsByTable) -> list[Row]:
         case Projection(source, columns, where):
             rows = [row for row in evaluate_rows(source, tables) if where is None or evaluate(where, row) is True]
             return [{name: evaluate(scalar, row) for name, scalar in columns} for row in rows]
-        case EquiJoin():
+        case EquiJoin(units=None):
             return _join(node, tables)
         case PerUnitAggregation(source, keys, measures):
             groups = _group_rows(

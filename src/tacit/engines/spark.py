@@ -17,6 +17,7 @@ from tacit.engines.base import GroupedMeasures, NothingSent, TableSchema
 from tacit.engines.deadline import seconds_left
 from tacit.engines.dialect import SPARK
 from tacit.engines.left_out import suggest_type
+from tacit.engines.limit_joins import limit_joins
 from tacit.engines.read_times import FIRST_DAY, LAST_DAY, keep_within_years, to_date
 from tacit.engines.run_statements import run_aggregation
 from tacit.engines.sql_statements import write_some_rows
@@ -113,7 +114,7 @@ class SparkEngine:
             end("tacit")
         except Exception as error:  # a session that is stopped; whatever comes later may be due to rows
             raise NothingSent from error
-        return run_aggregation(aggregation, self._sources, SPARK, self._rows)
+        return run_aggregation(limit_joins(aggregation), self._sources, SPARK, self._rows)
 
     def read(self, rows: RelationalNode, most: int) -> list[tuple[Any, ...]]:
         """The rows of a node over public tables, at most so many of them, in no order."""

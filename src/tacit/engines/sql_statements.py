@@ -7,7 +7,7 @@ numbers rows, those that tie are equal in all that is used of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from tacit.engines.dialect import DUCKDB, Dialect
@@ -36,6 +36,7 @@ TableExpressions = Mapping[str, str]
 
 MIN_BIGINT, MAX_BIGINT = -(2**63), 2**63 - 1
 _EXACT = 2**53  # whole numbers up to here are doubles
+_AGGREGATES = {"count", "sum", "min", "max"}  # of a window's rows, whatever their order
 _MANY = 2**31  # rows of a group that a quick sum takes at least
 
 
@@ -117,7 +118,7 @@ class _Writer:
                 condition = "" if where is None else f" WHERE {self._scalar(where)}"
                 results = self._select_list((self._scalar(value), here) for here, value in columns)
                 return f"SELECT {results} FROM {self._derive(self.rows_of(source))}{condition}"
-            case EquiJoin(left, right, on, outer):
+            case EquiJoin(left, right, on, outer, units=None):  # others are limited first (`engines/limit_joins.py`)
                 # NULL = NULL is not true, so NULL matches nothing.
                 condition = " AND ".join(f"{self._scalar(one)} = {self._scalar(other)}" for one, other in on) or "TRUE"
                 sides = [f"({self.rows_of(side)})" for side in (left, right)]
@@ -167,8 +168,15 @@ class _Writer:
         return f"SELECT {', '.join(results)} FROM {self._derive(rows)}"
 
     def _window(self, node: UnitWindow, statistic: WindowStatistic) -> str:
-        """One window function over the partition of its row."""
+        """One window function over the partition of its row.
+
+        An aggregate to the end of the partition is one from its start in the opposite order: engines add row by row to
+        the one, and compute the other anew for each row.
+        """
         name, function = self.dialect.name, statistic.function
+        is_turned = function in _AGGREGATES and statistic.start is not None and statistic.end is None
+        if is_turned:
+            statistic = replace(statistic, start=None, end=-(statistic.start or 0))
         argument = "*" if statistic.argument is None else name(statistic.argument)
         number = [] if statistic.number is None else [str(statistic.number)]
         frame = ""
@@ -191,7 +199,8 @@ class _Writer:
             order += [(column, False, False) for column in column_names(node.source) if column not in known]
             order = order or [(node.partition[0], False, False)]  # Spark wants one
         items = [
-            f"{name(column)} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
+            f"{name(column)} {'DESC' if descending != is_turned else 'ASC'} "
+            f"NULLS {'FIRST' if nulls_first != is_turned else 'LAST'}"
             for column, descending, nulls_first in order
         ]
         over = f"PARTITION BY {', '.join(map(name, node.partition))}"

@@ -98,10 +98,10 @@ def _rows(node: RelationalNode, tables: Mapping[str, FloatColumns]) -> tuple[Rel
             condition = None if where is None else guard_scalar(where, floats)
             named = tuple((name, guard_scalar(value, floats)) for name, value in columns)
             return Projection(inner, named, condition), frozenset(n for n, value in columns if is_float(value, floats))
-        case EquiJoin(left, right, on, outer):
+        case EquiJoin(left, right, on):
             (one, ours), (other, theirs) = _rows(left, tables), _rows(right, tables)
             pairs = tuple((guard_scalar(a, ours), guard_scalar(b, theirs)) for a, b in on)
-            return EquiJoin(one, other, pairs, outer), ours | theirs
+            return replace(node, left=one, right=other, on=pairs), ours | theirs
         case PerUnitAggregation(source, keys, measures):
             inner, floats = _rows(source, tables)
             named = tuple((name, guard_scalar(value, floats)) for name, value in keys)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tacit.engines.dialect import DUCKDB, Dialect
+from tacit.engines.limit_joins import limit_joined_rows
 from tacit.engines.scalars import write_scalar
 from tacit.engines.sql_statements import TableExpressions, write_rows
-from tacit.query.nodes import RelationalNode, Scalar
+from tacit.query.nodes import ColumnReference, RelationalNode, Scalar
 from tacit.query.types import Type
 
 
@@ -41,7 +42,8 @@ def write_one_row_per_unit(node: OneRowPerUnit, sources: TableExpressions, diale
         results.append(f"{unit} AS unit")
         conditions.append(f"{unit} IS NOT NULL")
     taking_part = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    source = dialect.derived.format(write_rows(node.source, sources, dialect))
+    used = node.columns if node.unit is None else (*node.columns, ColumnReference(node.unit))
+    source = dialect.derived.format(write_rows(limit_joined_rows(node.source, node.where, used), sources, dialect))
     rows = f"SELECT {', '.join(results)} FROM {source}{taking_part}"
     if node.unit is None:
         return rows

@@ -36,7 +36,6 @@ from tacit.plan.canonical import PLANS
 from tacit.plan.constants import evaluate_constants
 from tacit.plan.flatten import aggregates
 from tacit.plan.grouping_sets import GroupedQuery, key_name
-from tacit.plan.join_conditions import conjuncts
 from tacit.plan.plan import BoundQuestion, bind_question, check_size
 from tacit.plan.public_keys import mark_kept
 from tacit.plan.public_tables import (
@@ -58,6 +57,7 @@ from tacit.plan.scope import Scope, expand_stars
 from tacit.plan.split import MAX_GROUPS
 from tacit.plan.table_joins import join_tables
 from tacit.policy.model import Policy
+from tacit.query.conditions import conjuncts
 from tacit.query.nodes import (
     STAR,
     ColumnReference,

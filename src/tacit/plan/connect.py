@@ -16,8 +16,9 @@ from itertools import count
 from tacit.errors import Refused
 from tacit.plan.foreign_keys import joins_of
 from tacit.plan.join import join_relations
-from tacit.plan.join_conditions import common_equalities, conjuncts
+from tacit.plan.join_conditions import common_equalities
 from tacit.plan.relation import Relation, belongs_to
+from tacit.query.conditions import conjuncts
 from tacit.query.functions import Function
 from tacit.query.nodes import (
     Call,

@@ -19,9 +19,8 @@ from tacit.plan.joined_columns import columns_of, common_names, fill_right_side,
 from tacit.plan.range_join import find_range
 from tacit.plan.relation import Field, Relation, RowReference, condition
 from tacit.privacy.sensitivity import ContributionBounds
-from tacit.query.functions import Function
+from tacit.query.conditions import conjunction
 from tacit.query.nodes import (
-    Call,
     Case,
     ColumnReference,
     EquiJoin,
@@ -38,17 +37,18 @@ _MOST_KEYS = 20  # of rows that two tables make together
 _MOST_COMBINATIONS = 100_000  # of the rows of tables in the text
 
 
-MOST_MULTIPLYING = 3  # joins on the unit in which rows of both sides find several
-
-
 @dataclass(frozen=True)
 class _Match:
-    """How rows match: whose the joined rows are, and whether a row of each side finds at most one of the other."""
+    """How rows match: whose the joined rows are, and whether a row of each side finds at most one of the other.
+
+    `units` are the columns of the unit where rows of both sides may find several (`engines/limit_joins.py`).
+    """
 
     kept: Relation
     pairs: list[JoinPair]
     left_once: bool
     right_once: bool
+    units: tuple[str, str] | None = None
 
 
 def join_relations(left: Relation, right: Relation, node: Join, new_names: Iterator[str]) -> Relation:
@@ -71,7 +71,8 @@ def join_relations(left: Relation, right: Relation, node: Join, new_names: Itera
     if node.outer:
         rows, fields, implied = _match_outer(left, right, both, match, rest, node)
     else:
-        rows = EquiJoin(left.rows, right.rows, tuple((p.left.scalar, p.right.scalar) for p in match.pairs))
+        matched = tuple((p.left.scalar, p.right.scalar) for p in match.pairs)
+        rows = EquiJoin(left.rows, right.rows, matched, units=match.units)
         fields, implied = both.fields, both.implied
     if node.swapped:
         fields = (*fields[len(left.fields) :], *fields[: len(left.fields)])
@@ -158,13 +159,14 @@ def _match_outer(
     assert match.left_once or not after  # where a row may find several: `plan/left_join.py`
     pairs = [(pair.left.scalar, pair.right.scalar) for pair in match.pairs]
     if finding:
-        pairs[0] = (Case(((_all_of(finding), pairs[0][0]),), Literal(None)), pairs[0][1])
+        pairs[0] = (Case(((conjunction(finding), pairs[0][0]),), Literal(None)), pairs[0][1])
     found = _filter_rows(right.rows, before) if before else right.rows
-    rows: RelationalNode = EquiJoin(left.rows, found, tuple(pairs), outer=True)
+    rows: RelationalNode = EquiJoin(left.rows, found, tuple(pairs), outer=True, units=match.units)
     if after:
         kept: list[tuple[str, Scalar]] = [(name, ColumnReference(name)) for name in columns_of(left.rows)]
         kept += [
-            (name, Case(((_all_of(after), ColumnReference(name)),), Literal(None))) for name in columns_of(right.rows)
+            (name, Case(((conjunction(after), ColumnReference(name)),), Literal(None)))
+            for name in columns_of(right.rows)
         ]
         rows = Projection(rows, tuple(kept))
     fields = (*both.fields[: len(left.fields)], *map(maybe_null, both.fields[len(left.fields) :]))
@@ -173,11 +175,7 @@ def _match_outer(
 
 
 def _filter_rows(rows: RelationalNode, where: list[Scalar]) -> RelationalNode:
-    return Projection(rows, tuple((name, ColumnReference(name)) for name in columns_of(rows)), _all_of(where))
-
-
-def _all_of(conditions: list[Scalar]) -> Scalar:
-    return conditions[0] if len(conditions) == 1 else Call(Function.AND, tuple(conditions))
+    return Projection(rows, tuple((name, ColumnReference(name)) for name in columns_of(rows)), conjunction(where))
 
 
 def match_units(left: Relation, right: Relation, pairs: list[JoinPair], node: Join) -> _Match:
@@ -256,10 +254,10 @@ def _match_private(left: Relation, right: Relation, pairs: list[JoinPair], node:
     )
     left_once = bool(on_unit and right.single) or any(theirs.is_key for _, theirs in links)
     right_once = bool(on_unit and left.single) or any(ours.is_key for ours, _ in links)
-    multiplying = _count_multiplying(left, right, node, once=left_once or right_once)
+    units = None if left_once or right_once else (left.unit, right.unit)
     if named or not links:
-        kept = replace(left, each=product, single=left.single and right.single, multiplying=multiplying)
-        return _Match(kept, pairs, left_once, right_once)
+        kept = replace(left, each=product, single=left.single and right.single)
+        return _Match(kept, pairs, left_once, right_once, units)
     pairs = [pair.as_stored() for pair in pairs]
     if any(theirs.is_key for _, theirs in links):
         return _Match(left, pairs, True, right_once)
@@ -267,21 +265,8 @@ def _match_private(left: Relation, right: Relation, pairs: list[JoinPair], node:
         each = either_bounds(left.each, right.each) if node.outer else right.each
         return _Match(replace(left, each=each, single=right.single and not node.outer), pairs, left_once, True)
     each = min((product, *_bounds_by_links(left, right, links, node)), key=lambda bounds: bounds.most)
-    kept = replace(left, each=each, single=left.single and right.single, multiplying=multiplying)
-    return _Match(kept, pairs, left_once, right_once)
-
-
-def _count_multiplying(left: Relation, right: Relation, node: Join, *, once: bool) -> int:
-    """How many joins multiply the rows of a unit, this one among them unless a side has them `once`; or Refused.
-
-    Caps bound what counts of the joined rows, and not the rows that are joined: of a unit with n rows in each of k + 1
-    tables there are n^(k + 1). How long that takes, or that it fails by its time limit, would tell of the unit.
-    """
-    found = left.multiplying + right.multiplying + (0 if once else 1)
-    if found > MOST_MULTIPLYING:
-        what = f"more than {MOST_MULTIPLYING} joins on the unit in which one row may find several"
-        raise refuse_join(node, what, "make one row of each unit in a subquery, and join that")
-    return found
+    kept = replace(left, each=each, single=left.single and right.single)
+    return _Match(kept, pairs, left_once, right_once, units)
 
 
 def _bounds_by_links(

@@ -5,15 +5,9 @@ from __future__ import annotations
 from tacit.plan.join_pairs import JoinPair, make_pair
 from tacit.plan.joined_columns import put_together
 from tacit.plan.relation import Relation
+from tacit.query.conditions import conjuncts
 from tacit.query.functions import Function
 from tacit.query.nodes import Call, ColumnReference, Join, Scalar, walk
-
-
-def conjuncts(scalar: Scalar | None) -> list[Scalar]:
-    """The conditions that must all hold."""
-    if scalar is None:
-        return []
-    return list(scalar.arguments) if isinstance(scalar, Call) and scalar.function == Function.AND else [scalar]
 
 
 def common_equalities(scalar: Scalar) -> list[Scalar]:

@@ -24,10 +24,10 @@ from itertools import product
 
 from tacit.answers.choosing_values import placeholders_of
 from tacit.plan.connect import all_of
-from tacit.plan.join_conditions import conjuncts
 from tacit.plan.public_tables import PublicRead
 from tacit.plan.split import MAX_GROUPS, Halves
 from tacit.policy.model import Policy
+from tacit.query.conditions import conjuncts
 from tacit.query.functions import Function
 from tacit.query.nodes import (
     Call,

@@ -12,6 +12,7 @@ from fractions import Fraction
 from itertools import islice
 
 from tacit.engines.evaluate import is_like
+from tacit.engines.limit_joins import MOST_JOINED, has_joins_on_units
 from tacit.errors import Refused
 from tacit.plan.relation import Field, Relation
 from tacit.query.bound import TypedScalar
@@ -104,6 +105,8 @@ def about_rows(exact: Aggregation, unit: str) -> tuple[str, ...]:
     kept_of = f"in at most {groups}, with at most {rows} in each" if exact.keys else f"with at most {rows}"
     if exact.keep.total is not None:
         kept_of = f"with at most {exact.keep.total} rows in all, {kept_of}"
+    if has_joins_on_units(exact.source):
+        capped = (*capped, f"A join matches at most {MOST_JOINED:,} rows of each {unit} on either side, after WHERE.")
     return (*capped, f"After WHERE, each {unit} counts {kept_of}.", bars)
 
 

@@ -24,9 +24,9 @@ from tacit.engines.base import Engine
 from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.plan.connect import all_of
 from tacit.plan.constants import evaluate_constants
-from tacit.plan.join_conditions import conjuncts
 from tacit.plan.relation import Field, Relation, condition
 from tacit.policy.model import Policy
+from tacit.query.conditions import conjuncts
 from tacit.query.nodes import (
     Aggregate,
     ColumnReference,

@@ -110,8 +110,7 @@ class Relation:
     or None where each row is a unit, or public. `each` is what may be kept of one unit; where each row is one, how
     often it may occur. `single` says that a unit has at most one row. `implied` are columns that a name means where no
     other has it: the unit that a table reaches through another, and keys that are not listed. `keys` are sets of
-    columns, as they lie, of which no two rows share all values. `multiplying` counts the joins on the unit in which
-    rows of both sides may find several.
+    columns, as they lie, of which no two rows share all values.
     """
 
     rows: RelationalNode
@@ -124,7 +123,6 @@ class Relation:
     sources: tuple[str, ...] = ()
     implied: tuple[Field, ...] = ()
     keys: tuple[frozenset[str], ...] = ()
-    multiplying: int = 0
 
     @cached_property
     def _named(self) -> dict[str, list[Field]]:

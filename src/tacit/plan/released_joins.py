@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tacit.plan.connect import all_of
-from tacit.plan.join_conditions import conjuncts
 from tacit.plan.released_values import is_listed
+from tacit.query.conditions import conjuncts
 from tacit.query.functions import Function
 from tacit.query.nodes import (
     Call,

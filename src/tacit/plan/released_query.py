@@ -25,10 +25,10 @@ from tacit.answers.program import (
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.bounds import TypedScalar, bind
 from tacit.plan.flatten import aggregates
-from tacit.plan.join_conditions import conjuncts
 from tacit.plan.relation import condition
 from tacit.plan.released_table import ReleasedTable, TableColumn, find_column
 from tacit.plan.window_checks import check_window
+from tacit.query.conditions import conjuncts
 from tacit.query.functions import Function
 from tacit.query.nodes import (
     Aggregate,

@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Protocol
 
 from tacit.plan.connect import all_of
-from tacit.plan.join_conditions import conjuncts
 from tacit.plan.relation import Relation
 from tacit.plan.row_values import is_row_value
+from tacit.query.conditions import conjuncts
 from tacit.query.functions import Function
 from tacit.query.nodes import (
     Aggregate,

@@ -23,10 +23,10 @@ from tacit.errors import Refused
 from tacit.plan.connect import all_of
 from tacit.plan.flatten import aggregates
 from tacit.plan.foreign_keys import leaves_of
-from tacit.plan.join_conditions import conjuncts
 from tacit.plan.scope import Scope
 from tacit.plan.split import count_of_ones
 from tacit.policy.model import Policy, UnitForeignKey
+from tacit.query.conditions import conjuncts
 from tacit.query.functions import COMPARISONS, Function
 from tacit.query.nodes import (
     Aggregate,

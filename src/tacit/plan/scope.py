@@ -270,8 +270,7 @@ class Scope:
             sum(part.each.rows for part in parts),
             sum(part.each.most for part in parts) if declared_total else None,
         )
-        multiplying = max(part.multiplying for part in parts)
-        found = Relation(stack, tuple(fields), first.people, unit, each, first.called, multiplying=multiplying)
+        found = Relation(stack, tuple(fields), first.people, unit, each, first.called)
         return keep_once(union, parts, found, number, self.names) if distinct else found
 
     def _table(self, named: TableReference, wanted: WantedKeys) -> Relation:

@@ -33,11 +33,11 @@ from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar
 from tacit.plan.connect import all_of, has_column
 from tacit.plan.flatten import aggregates
 from tacit.plan.foreign_keys import leaves_of
-from tacit.plan.join_conditions import conjuncts
 from tacit.plan.join_pairs import JoinPair, make_pair
 from tacit.plan.joined_columns import columns_of
 from tacit.plan.relation import INTERNAL, Field, Relation, condition
 from tacit.plan.unit_windows import has_windows
+from tacit.query.conditions import conjuncts
 from tacit.query.functions import COMPARISONS, Function
 from tacit.query.nodes import (
     Aggregate,

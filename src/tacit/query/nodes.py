@@ -382,13 +382,16 @@ class Projection:
 class EquiJoin:
     """Each row of `left` with each row of `right` that gives the same values; NULL is the same as nothing.
 
-    With `outer`, a row of `left` that matches nothing stays, with NULLs. The names of both sides differ.
+    With `outer`, a row of `left` that matches nothing stays, with NULLs. The names of both sides differ. Where rows of
+    both sides may match several, `units` are the columns of both that hold the unit, and `engines/limit_joins.py` says
+    how many rows of a unit are matched.
     """
 
     left: RelationalNode
     right: RelationalNode
     on: tuple[tuple[Scalar, Scalar], ...]
     outer: bool = False
+    units: tuple[str, str] | None = field(default=None, compare=False, repr=False)  # which follow from the rest
 
 
 @dataclass(frozen=True)

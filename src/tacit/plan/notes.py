@@ -197,15 +197,14 @@ def _describe_comparison(field: Field, function: Function, values: list[LiteralV
     elif field.values is not None and function in {Function.EQUAL, Function.UNEQUAL, Function.IN}:
         known = frozenset(field.values)
         yield from _describe_undeclared(field, field.values, [value for value in constants if value not in known])
-    elif field.raw:  # a column as it is declared, and none that is computed
-        beyond = [value for value in constants if _is_beyond(function, _number(value), field)]
-        if beyond and (function is not Function.IN or len(beyond) == len(constants)):
-            sign = (
-                f"{function.upper()} ({_join_names(beyond)})"
-                if function is Function.IN
-                else f"{function} {_format_constant(beyond[0])}"
-            )
-            yield f"{field.name} {sign} is true of no row: {field.name} is declared from {_range(field)}."
+    elif (
+        field.raw  # a column as it is declared, and none that is computed
+        and constants
+        and all(_is_beyond(function, _number(value), field) for value in constants)
+    ):
+        listed = f"{function.upper()} ({_join_names(constants)})"
+        sign = listed if function is Function.IN else f"{function} {_format_constant(constants[0])}"
+        yield f"{field.name} {sign} is true of no row: {field.name} is declared from {_range(field)}."
 
 
 def _describe_undeclared(field: Field, declared: tuple[Key, ...], values: list[Key | Fraction]) -> Iterator[str]:

@@ -23,7 +23,7 @@ from numpy.random import Generator
 
 from tacit.accounting.filters import max_rho
 from tacit.mechanisms import ClippedSum
-from tacit.mechanisms.clip_profile import BITS, ContributionProfile
+from tacit.privacy.contribution_profile import BITS, ContributionProfile
 from tacit.sampling.bits import ReplayBits
 
 EPSILONS = (0.3, 1, 3)

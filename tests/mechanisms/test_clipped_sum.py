@@ -17,9 +17,10 @@ from tests.support.counts import FULL
 
 from tacit.accounting import epsilon
 from tacit.errors import ParameterError
-from tacit.mechanisms import ClippedSum, clip_profile
+from tacit.mechanisms import ClippedSum
 from tacit.mechanisms.clip_choice import choose_clip
-from tacit.mechanisms.clip_profile import BITS, OCTAVES, list_clips, profile_contributions
+from tacit.privacy import contribution_profile
+from tacit.privacy.contribution_profile import BITS, OCTAVES, list_clips, profile_contributions
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import ReplayBits
 
@@ -35,7 +36,7 @@ def vectors(rows: list[Row]) -> dict[int, list[int]]:
     return found
 
 
-def profile(rows: list[Row], ratios: int = 1, largest: int = 2**61) -> clip_profile.ContributionProfile:
+def profile(rows: list[Row], ratios: int = 1, largest: int = 2**61) -> contribution_profile.ContributionProfile:
     unit, group, value = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [])
     return profile_contributions(unit, np.array(group, dtype=int), np.array(value, dtype=object), 3, ratios, largest)
 
@@ -86,18 +87,18 @@ def test_a_unit_moves_the_sums_by_no_more_than_the_clip(rows, replaced, nonnegat
 
 
 def test_norms_that_are_rounded_down_are_found(monkeypatch):
-    roots = clip_profile._round_up_roots
-    monkeypatch.setattr(clip_profile, "_round_up_roots", lambda squares: np.maximum(roots(squares) - 1, 1))
+    roots = contribution_profile._round_up_roots
+    monkeypatch.setattr(contribution_profile, "_round_up_roots", lambda squares: np.maximum(roots(squares) - 1, 1))
     assert violations([], [(9, 0, 5), (9, 1, 5), (9, 2, 5)], nonnegative=True) > 0
 
 
 def test_sums_that_are_rounded_away_from_zero_are_found(monkeypatch):
-    true = clip_profile.ContributionProfile.clip
+    true = contribution_profile.ContributionProfile.clip
 
     def rounded_up(self, place: int, norm: int) -> list[int]:
         return [x + (x % 2**BITS > 0) * self.clips[place] for x in true(self, place, norm)]
 
-    monkeypatch.setattr(clip_profile.ContributionProfile, "clip", rounded_up)
+    monkeypatch.setattr(contribution_profile.ContributionProfile, "clip", rounded_up)
     assert violations([], [(9, 0, 1), (9, 1, 1), (9, 2, 1)], nonnegative=True) > 0
 
 
@@ -119,13 +120,16 @@ def test_machine_integers_and_others_give_the_same():
         fast, exact = (profile_contributions(unit, group, v, 3, 2, 2**61) for v in (value, value.astype(object)))
         assert (fast.units == exact.units).all()
         for norm in (1, 2):
-            assert (fast.whole[norm] == exact.whole[norm]).all() and (fast.scaled[norm] == exact.scaled[norm]).all()
+            assert fast.sums[norm].keys() == exact.sums[norm].keys()
+            for at, (whole, scaled) in fast.sums[norm].items():
+                assert (whole == exact.sums[norm][at][0]).all()
+                assert (scaled == exact.sums[norm][at][1]).all()
 
 
 def test_roots_are_rounded_up():
     near = [n * n + d for n in (1, 2, 3, 2**20, 2**26 + 1, 2**30, 2**31 - 1) for d in (-1, 0, 1)]
     for squares in (np.array(near), np.array(near, dtype=object)):
-        assert list(clip_profile._round_up_roots(squares)) == [math.isqrt(s - 1) + 1 if s else 0 for s in near]
+        assert list(contribution_profile._round_up_roots(squares)) == [math.isqrt(s - 1) + 1 if s else 0 for s in near]
 
 
 def test_clips_are_octaves_and_the_halves_between():

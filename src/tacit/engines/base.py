@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from tacit.privacy.contribution_profile import ContributionProfile
+from tacit.query.clipped_aggregation import ClippedAggregation
 from tacit.query.nodes import Aggregation, RelationalNode
 from tacit.query.types import Key, Type
 
@@ -45,6 +47,9 @@ class Engine(Protocol):
 
     def run(self, aggregation: Aggregation) -> GroupedMeasures:
         """For each group that has rows, its keys and the cell of each measure."""
+
+    def profile(self, aggregation: ClippedAggregation) -> ContributionProfile:
+        """How many units there are of each L1 norm, and what those of a norm add: `privacy/contribution_profile.py`."""
 
     def read(self, rows: RelationalNode, most: int) -> list[tuple[Any, ...]]:
         """The rows of a node over public tables, at most so many of them, in no order (`plan/public_tables.py`)."""

@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tacit.engines.layout import substitute
+from tacit.query.clipped_aggregation import ClippedAggregation
 from tacit.query.conditions import conjunction, conjuncts
 from tacit.query.functions import Function
 from tacit.query.nodes import (
@@ -28,6 +29,7 @@ from tacit.query.nodes import (
     ColumnReference,
     Constants,
     EquiJoin,
+    ExactStatistic,
     Literal,
     PerUnitAggregation,
     Projection,
@@ -50,9 +52,22 @@ def limit_joins(node: Aggregation, most: int = MOST_JOINED) -> Aggregation:
     """The aggregation, with every join on the unit limited. The node itself where there is none to limit."""
     if not has_joins_on_units(node.source):
         return node
-    used = [*(key.scalar for key in node.keys), *(m.argument for m in node.measures if m.argument is not None)]
-    used += [] if node.unit is None else [ColumnReference(node.unit)]
-    return replace(node, source=limit_joined_rows(node.source, node.where, used, most))
+    return replace(node, source=limit_joined_rows(node.source, node.where, _used(node, node.measures), most))
+
+
+def limit_clipped_joins(node: ClippedAggregation, most: int = MOST_JOINED) -> ClippedAggregation:
+    """The same where a clip bounds what a unit adds."""
+    if not has_joins_on_units(node.source):
+        return node
+    measures = [measure for vector in node.vectors for _, measure in vector.terms]
+    return replace(node, source=limit_joined_rows(node.source, node.where, _used(node, measures), most))
+
+
+def _used(node: Aggregation | ClippedAggregation, measures: Iterable[ExactStatistic]) -> list[Scalar]:
+    """What is used of a row besides the condition."""
+    unit: list[Scalar] = [] if node.unit is None else [ColumnReference(node.unit)]
+    arguments = (measure.argument for measure in measures if measure.argument is not None)
+    return [*(key.scalar for key in node.keys), *arguments, *unit]
 
 
 def limit_joined_rows(

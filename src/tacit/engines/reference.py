@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from tacit.engines.base import GroupedMeasures, MeasureValue
 from tacit.engines.evaluate import Row, evaluate
-from tacit.engines.limit_joins import limit_joins
+from tacit.engines.limit_joins import limit_clipped_joins, limit_joins
 from tacit.engines.reference_windows import add_windows
+from tacit.privacy.contribution_profile import BITS, OCTAVES, ContributionProfile, list_clips
+from tacit.privacy.sensitivity import ContributionBounds
+from tacit.query.clipped_aggregation import ClippedAggregation
 from tacit.query.nodes import (
     Aggregation,
     Constants,
@@ -49,6 +55,23 @@ class ReferenceEngine:
             groups.setdefault((), [])  # without keys there is one group, even of no rows
         measures, unit = aggregation.measures, aggregation.unit
         return {group: tuple(_cell(m, some, unit) for m in measures) for group, some in groups.items()}
+
+    def profile(self, aggregation: ClippedAggregation) -> ContributionProfile:
+        """How many units there are of each L1 norm, and what those of a norm add."""
+        clips = list_clips(aggregation.largest)
+        units = np.zeros((OCTAVES, 1), dtype=np.int64)
+        sums: dict[int, tuple[list[int], list[int]]] = {}
+        for vector in _unit_vectors(limit_clipped_joins(aggregation), self._tables):
+            norm = sum(map(abs, vector))
+            if norm == 0:
+                continue
+            units[min((norm - 1).bit_length(), OCTAVES - 1), 0] += 1
+            at = bisect_left(clips, norm)
+            whole, scaled = sums.setdefault(at, ([0] * len(vector), [0] * len(vector)))
+            for place, entry in enumerate(vector):
+                whole[place] += entry
+                scaled[place] += (1 if entry > 0 else -1) * ((abs(entry) << BITS) // norm)
+        return ContributionProfile(tuple(clips), aggregation.size, units, {1: sums})
 
     def read(self, rows: RelationalNode, most: int) -> list[tuple[Any, ...]]:
         """The rows of a node over public tables, at most so many of them, in no order."""
@@ -122,6 +145,26 @@ def _is_selected(row: Row, aggregation: Aggregation) -> bool:
         return False
     keys = [(key.values, evaluate(key.scalar, row)) for key in aggregation.keys]
     return all(values is None or value in values for values, value in keys)
+
+
+def _unit_vectors(node: ClippedAggregation, tables: RowsByTable) -> Iterator[list[int]]:
+    """What each unit adds to every vector in every group."""
+    limited = Aggregation(node.source, node.where, node.unit, node.keys, ContributionBounds(1, 1), ())
+    rows = [row for row in evaluate_rows(limit_joins(limited).source, tables) if _is_selected(row, limited)]
+    for own in _group_rows(rows, lambda row: row[node.unit]).values():
+        groups = _group_rows(own, lambda row: _group(row, limited))
+        yield [
+            vector.weight
+            * sum(factor * _number(measure, groups.get(group, []), node.unit) for factor, measure in vector.terms)
+            for vector in node.vectors
+            for group in node.groups
+        ]
+
+
+def _number(measure: ExactStatistic, rows: list[Row], unit: str) -> int:
+    cell = _cell(measure, rows, unit)
+    assert isinstance(cell, int)
+    return cell
 
 
 def _group(row: Row, aggregation: Aggregation) -> Group:

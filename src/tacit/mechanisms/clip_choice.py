@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tacit.mechanisms.clip_profile import OCTAVES
+from tacit.privacy.contribution_profile import OCTAVES
 
 Floats = npt.NDArray[np.float64]
 

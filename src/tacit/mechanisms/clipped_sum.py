@@ -22,10 +22,10 @@ from tacit.arithmetic import Number, to_integer, to_rational_between
 from tacit.errors import ParameterError
 from tacit.frozen import set_fields
 from tacit.mechanisms.clip_choice import choose_clip, count_ratios, share_for_choice
-from tacit.mechanisms.clip_profile import BITS, ContributionProfile, profile_contributions
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.validation import check_flag, check_neighbors
+from tacit.privacy.contribution_profile import BITS, ContributionProfile, profile_contributions
 from tacit.privacy.loss import ApproximateDp, Compose, PureDp
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import Bits
@@ -96,7 +96,7 @@ class ClippedSum:
     """Chooses a clip from a noisy histogram of the units' norms, clips each unit's vector, and adds noise to the sums.
 
     A share a of epsilon pays for the histogram and the rest b for the noise on the sums. Each unit is in one cell of
-    the histogram, and what it adds to all groups has a norm of at most the clip C (`mechanisms/clip_profile.py`).
+    the histogram, and what it adds to all groups has a norm of at most the clip C (`privacy/contribution_profile.py`).
 
     **Theorem.** The release is (epsilon, delta)-DP, and epsilon-DP for delta = 0. Proof. Neighbors differ by one unit,
     so their histograms by 1 in L1, under replace by 2: discrete Laplace noise of the scale 1/a, or 2/a, is a-DP. Given

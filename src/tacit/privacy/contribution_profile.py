@@ -14,6 +14,7 @@ by at most sqrt(2) C 2^20 if no entry is negative: |x - y|^2 = |x|^2 + |y|^2 - 2
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from math import isqrt
@@ -50,21 +51,23 @@ class ContributionProfile:
     """How many units there are of each size, and what those of a size add, whole and scaled to a norm of one.
 
     `units[a, r]` counts the units with 2^(a - 1) < N1 <= 2^a and 2^r <= N1/N2 < 2^(r + 1), the last a and r being open
-    above. Of the units whose norm lies between two clips, `whole[norm][b]` is the sum of their vectors and
-    `scaled[norm][b]` that of trunc(x 2^20 / N), b being the place of the upper clip; the last row is of norms above all
-    clips. A unit that adds nothing is nowhere.
+    above. Of the units whose norm lies between two clips, `sums[norm][b]` are the sum of their vectors, of `size`
+    integers each, and that of trunc(x 2^20 / N), b being the place of the upper clip; the last place is that of norms
+    above all clips. A unit that adds nothing is nowhere, and a place without units may be left out.
     """
 
     clips: tuple[int, ...]
+    size: int
     units: Integers
-    whole: dict[int, Integers]
-    scaled: dict[int, Integers]
+    sums: Mapping[int, Mapping[int, tuple[Sequence[int] | Integers, Sequence[int] | Integers]]]
 
     def clip(self, place: int, norm: int) -> list[int]:
         """Return the sum of the vectors clipped at `clips[place]` in the L1 or L2 norm, in steps of 2^-20."""
-        inside = self.whole[norm][: place + 1].sum(axis=0)
-        outside = self.scaled[norm][place + 1 :].sum(axis=0)
-        return [(int(a) << BITS) + self.clips[place] * int(b) for a, b in zip(inside, outside, strict=True)]
+        found = [0] * self.size
+        for at, (whole, scaled) in sorted(self.sums[norm].items()):
+            for i, number in enumerate(whole if at <= place else scaled):
+                found[i] += int(number) << BITS if at <= place else int(number) * self.clips[place]
+        return found
 
 
 def profile_contributions(
@@ -95,18 +98,17 @@ def profile_contributions(
     octaves, classes = _bit_lengths(first[there] - 1), _bit_lengths(first[there] // second[there]) - 1
     cells = np.zeros((OCTAVES, ratios), dtype=np.int64)
     np.add.at(cells, (np.minimum(octaves, OCTAVES - 1), np.minimum(classes, ratios - 1)), 1)
-    whole: dict[int, Integers] = {}
-    scaled: dict[int, Integers] = {}
+    found: dict[int, dict[int, tuple[Integers, Integers]]] = {}
     lengths = np.diff(starts, append=len(owners))
     for norm, sizes in ((1, first), (2, second)):
         rows = np.repeat(np.searchsorted(np.array(clips, dtype=entries.dtype), sizes), lengths)
         size = np.repeat(np.maximum(sizes, 1), lengths)
         parts = np.sign(entries) * ((np.abs(entries) << BITS) // size)  # rounded toward zero
-        for kept, added in ((whole, entries), (scaled, parts)):
-            sums = np.zeros((len(clips) + 1, groups), dtype=entries.dtype)
-            np.add.at(sums, (rows, columns), added)
-            kept[norm] = sums.astype(object)
-    return ContributionProfile(tuple(clips), cells, whole, scaled)
+        sums = np.zeros((2, len(clips) + 1, groups), dtype=entries.dtype)
+        np.add.at(sums[0], (rows, columns), entries)
+        np.add.at(sums[1], (rows, columns), parts)
+        found[norm] = {int(at): (sums[0, at], sums[1, at]) for at in np.unique(rows)}
+    return ContributionProfile(tuple(clips), groups, cells, found)
 
 
 def _add_up(units: Integers, places: Integers, values: Integers, groups: int) -> tuple[Integers, Integers, Integers]:

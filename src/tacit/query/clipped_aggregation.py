@@ -1,0 +1,48 @@
+"""What an engine is told where a clip bounds what a unit adds, in place of caps on its rows.
+
+A unit's vector has an entry for each vector of the question and each group: `weight` times what the unit's rows in the
+group add up to. Its norm is the sum of the sizes of all entries. Rows whose unit is NULL are nobody's, and rows in
+other groups than those listed are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tacit.query.nodes import ExactStatistic, GroupKey, RelationalNode, Scalar
+from tacit.query.types import Key
+
+
+@dataclass(frozen=True)
+class WeightedVector:
+    """`weight` times a linear combination of measures, which are count, sum of integers, and units.
+
+    One row adds at most `largest` to it, in size and with the weight.
+    """
+
+    terms: tuple[tuple[int, ExactStatistic], ...]
+    weight: int
+    largest: int
+
+
+@dataclass(frozen=True)
+class ClippedAggregation:
+    """The vectors of the units over rows of `source` where `where` is true.
+
+    `groups` are the groups in order: values of `keys`, NULL among them where it is listed. The entries of a unit are
+    those of the first vector for each group, then those of the second, and so on. No clip above the first that is
+    `largest` or more is looked at.
+    """
+
+    source: RelationalNode
+    where: Scalar | None
+    unit: str
+    keys: tuple[GroupKey, ...]
+    groups: tuple[tuple[Key | None, ...], ...]
+    vectors: tuple[WeightedVector, ...]
+    largest: int
+
+    @property
+    def size(self) -> int:
+        """How many entries a unit's vector has."""
+        return len(self.groups) * len(self.vectors)

@@ -110,11 +110,18 @@ Measurement = VectorMeasurement | QuantileMeasurement | TopKMeasurement
 
 @dataclass(frozen=True)
 class ReleasedVector:
-    """An integer for each group, each with independent noise; one step of it is worth `unit`."""
+    """An integer for each group, each with independent noise; one step of it is worth `unit`.
+
+    Where a clip is chosen, `missing` is about which part of a value is clipped off, in size where the vector
+    `is_signed`. Before it is released, the clip `is_chosen` later, and the noise is that of what one row can add.
+    """
 
     name: str
     mechanism: Laplace | Gaussian
     unit: Fraction
+    missing: Fraction = Fraction(0)
+    is_signed: bool = False
+    is_chosen: bool = False
 
     def half_width(self, confidence: Fraction) -> Fraction:
         """Return the least error that is kept with the confidence, in the user's units."""

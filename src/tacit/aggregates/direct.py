@@ -9,8 +9,9 @@ from fractions import Fraction
 from operator import mul
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tacit.aggregates.base import Estimates, Floats, Releases
+from tacit.aggregates.base import Estimates, Floats, ReleasedVector, Releases
 from tacit.query.types import Type
 
 _MOST = 2**63 - 1
@@ -43,23 +44,49 @@ class DirectEstimator:
     def estimate(self, released: Sequence[list[int]], releases: Releases, confidence: Fraction) -> Estimates:
         """Return the value of each group, with its interval."""
         vector = releases.vector(self.position)
-        return around([(vector.unit, released[self.position])], vector.half_width(confidence), self.type)
+        found = around([(vector.unit, released[self.position])], _half_width(vector, confidence, self.type), self.type)
+        return reach_further(found, vector.missing, is_signed=vector.is_signed)
 
     def simulate(self, drawn: Sequence[Floats]) -> Floats:
         """Return the values that redrawn noise gives."""
         return drawn[self.position]
 
-    def half_width(self, releases: Releases, confidence: Fraction) -> Fraction:
-        """Return the half-width of the interval, which does not depend on the data."""
-        return releases.vector(self.position).half_width(confidence)
+    def half_width(self, releases: Releases, confidence: Fraction) -> Fraction | None:
+        """Return the half-width of the interval; None where a clip is chosen, on which it depends."""
+        vector = releases.vector(self.position)
+        return None if vector.is_chosen else _half_width(vector, confidence, self.type)
 
     def half_widths_by_rows(self, releases: Releases, rows: Sequence[int], confidence: Fraction) -> tuple[float, ...]:
         """Return nothing: the half-width does not depend on the data."""
         return ()
 
     def describe(self, releases: Releases, confidence: Fraction) -> str:
-        """Return the empty text: this is no selection."""
-        return ""
+        """Return how wide the interval will be by the clip, where that is chosen; this is no selection."""
+        vector = releases.vector(self.position)
+        return describe_chosen(_half_width(vector, confidence, self.type)) if vector.is_chosen else ""
+
+
+def describe_chosen(width: Fraction) -> str:
+    """Return how wide an interval is for each row that a clip lets count."""
+    return f"within {float(width):,.6g} for each row that the clip lets one unit add; the clip is chosen from the data"
+
+
+def _half_width(vector: ReleasedVector, confidence: Fraction, kind: Type) -> Fraction:
+    width = vector.half_width(confidence)
+    # An integer is shown as the nearest one.
+    return width + Fraction(1, 2) if kind is Type.INT and vector.unit.denominator != 1 else width
+
+
+def reach_further(found: Estimates, missing: Fraction, *, is_signed: bool) -> Estimates:
+    """Return intervals that hold as much more of each value as is missing of the whole: above it, or on both sides."""
+    if missing == 0:
+        return found
+    low, middle, high = found
+    share = float(missing / (1 - missing))
+    sizes = pc.abs(middle) if is_signed else pc.max_element_wise(middle, 0)
+    more = pc.ceil(pc.multiply(pc.cast(sizes, pa.float64()), share))
+    more = more if middle.type == pa.float64() else pc.cast(more, middle.type, safe=False)
+    return (pc.subtract(low, more) if is_signed else low), middle, pc.add(high, more)
 
 
 def around(terms: list[tuple[Fraction, list[int]]], width: Fraction, kind: Type) -> Estimates:

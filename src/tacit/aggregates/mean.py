@@ -99,7 +99,7 @@ class MeanEstimator:
         """Return the mean of each group, with its interval."""
         sums, counts = released[self.sum], released[self.count]
         low, high = self.interval(sums, counts, releases, confidence)
-        unit = releases.vector(self.sum).unit
+        unit = releases.vector(self.sum).unit / releases.vector(self.count).unit
         estimates = [
             float(min(max(self.center + unit * s / n, self.lower), self.upper)) if n > 0 else None
             for s, n in zip(sums, counts, strict=True)
@@ -118,13 +118,19 @@ class MeanEstimator:
         return None
 
     def half_widths_by_rows(self, releases: Releases, rows: Sequence[int], confidence: Fraction) -> tuple[float, ...]:
-        """Return the half-width when the mean lies in the middle of its range, where it is least."""
+        """Return the half-width when the mean lies in the middle of its range, where it is least.
+
+        Where a clip is chosen, it depends on that too.
+        """
+        if releases.vector(self.sum).is_chosen:
+            return ()
         low, high = self.interval([0] * len(rows), list(rows), releases, confidence)
         return tuple(((high - low) / 2).tolist())
 
     def describe(self, releases: Releases, confidence: Fraction) -> str:
-        """Return the empty text: this is no selection."""
-        return ""
+        """Return that the interval depends on the clip, where that is chosen; this is no selection."""
+        said = "of what the clip leaves of each unit; how far off depends on the clip and on the rows"
+        return said if releases.vector(self.sum).is_chosen else ""
 
     def interval(
         self, sums: list[int], counts: list[int], releases: Releases, confidence: Fraction
@@ -152,7 +158,8 @@ class MeanEstimator:
         alpha = float(1 - confidence)
         s, n = np.array(sums, dtype=np.float64), np.array(counts, dtype=np.float64)
         tail, slope = combined_tail(sum_of, count_of, alpha)
-        most = float((self.upper - self.lower) / 2 / sum_of.unit)
+        unit = sum_of.unit / count_of.unit
+        most = float((self.upper - self.lower) / 2 / unit)
         known = n > slope + 1
         middle = np.clip(np.divide(s, n, out=np.zeros_like(s), where=known), -most, most)
         side = np.repeat([1.0, -1.0], len(s))  # both ends at once: the lower one is the upper one, mirrored
@@ -165,9 +172,9 @@ class MeanEstimator:
 
         edges = np.where(np.tile(known, 2), _edge(rejects, side * np.tile(middle, 2), most), most)
         high, low = np.split(side * edges, 2)
-        center, unit = float(self.center), float(sum_of.unit)
+        center, step = float(self.center), float(unit)
         lower, upper = float(self.lower), float(self.upper)
-        return np.clip(center + unit * low, lower, upper), np.clip(center + unit * high, lower, upper)
+        return np.clip(center + step * low, lower, upper), np.clip(center + step * high, lower, upper)
 
 
 def combined_tail(

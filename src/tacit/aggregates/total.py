@@ -20,7 +20,7 @@ from tacit.aggregates.base import (
     VectorMeasurement,
     argument_type,
 )
-from tacit.aggregates.direct import DirectEstimator, around
+from tacit.aggregates.direct import DirectEstimator, around, describe_chosen, reach_further
 from tacit.aggregates.distinct import distinct_total
 from tacit.aggregates.mean import centered_measurements, combined_tail
 from tacit.query.bound import TypedScalar
@@ -53,23 +53,29 @@ class SumEstimator:
 
     def estimate(self, released: Sequence[list[int]], releases: Releases, confidence: Fraction) -> Estimates:
         """Return the sum of each group, with its interval."""
-        terms = [(releases.vector(self.sum).unit, released[self.sum]), (self.center, released[self.count])]
-        return around(terms, self.half_width(releases, confidence), self.type)
+        sum_of, count_of = releases.vector(self.sum), releases.vector(self.count)
+        terms = [(sum_of.unit, released[self.sum]), (self.center * count_of.unit, released[self.count])]
+        found = around(terms, self._half_width(releases, confidence), self.type)
+        return reach_further(found, sum_of.missing, is_signed=True)
 
     def simulate(self, drawn: Sequence[Floats]) -> Floats:
         """Return the sums that redrawn noise gives."""
         return drawn[self.sum] + float(self.center) * drawn[self.count]
 
-    def half_width(self, releases: Releases, confidence: Fraction) -> Fraction:
+    def half_width(self, releases: Releases, confidence: Fraction) -> Fraction | None:
+        """Return the half-width of the interval; None where a clip is chosen, on which it depends."""
+        return None if releases.vector(self.sum).is_chosen else self._half_width(releases, confidence)
+
+    def _half_width(self, releases: Releases, confidence: Fraction) -> Fraction:
         """Return a half-width no smaller than any that has the confidence.
 
-        The error is u |Z_S + theta Z_N|, with u the unit of the centered sum and theta = center/u, and has the tail
-        that a mean has. It does not depend on the data.
+        The error is u |Z_S + theta Z_N|, with u and v the units of the centered sum and of the count and theta =
+        center v/u, and has the tail that a mean has. It does not depend on the data.
         """
         sum_of, count_of = releases.vector(self.sum), releases.vector(self.count)
         alpha = float(1 - confidence)
         tail, _ = combined_tail(sum_of, count_of, alpha)
-        theta = np.array([abs(float(self.center / sum_of.unit))])
+        theta = np.array([abs(float(self.center * count_of.unit / sum_of.unit))])
         low, high = 0.0, 1.0
         while tail(np.array([high]), theta)[0] > alpha:
             low, high = high, 2 * high
@@ -85,8 +91,9 @@ class SumEstimator:
         return ()
 
     def describe(self, releases: Releases, confidence: Fraction) -> str:
-        """Return the empty text: this is no selection."""
-        return ""
+        """Return how wide the interval will be by the clip, where that is chosen; this is no selection."""
+        is_chosen = releases.vector(self.sum).is_chosen
+        return describe_chosen(self._half_width(releases, confidence)) if is_chosen else ""
 
 
 def _measure(bound: BoundAggregate, averaged: frozenset[TypedScalar]) -> tuple[Measurement, ...]:

@@ -6,6 +6,7 @@ It is post-processing, so it is free, and it is a function of what is stored, so
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 
 from tacit.accounting.receipt import Receipt
 from tacit.answers.answer import Answer
+from tacit.answers.clipped import resolve_clip
 from tacit.answers.columns import AnswerColumn, IntervalKind
 from tacit.answers.compound import compound_columns, compute_compound, selects_by_noise
 from tacit.answers.post_processing_plan import (
@@ -24,7 +26,7 @@ from tacit.answers.post_processing_plan import (
 )
 from tacit.answers.propagate import render_result_sql, simulate_intervals
 from tacit.answers.released_table import connection, noisy_table
-from tacit.answers.stored import Release, unpack
+from tacit.answers.stored import Release, unpack, unpack_all
 from tacit.engines import scalars as sql
 from tacit.query.nodes import OrderItem, ReleasedValue, walk
 from tacit.query.timestamps import UNIX_EPOCH
@@ -33,6 +35,7 @@ from tacit.query.types import Type
 
 def post_process(stored: bytes, recipe: AnyPostProcessingPlan, receipt: Receipt, confidence: Fraction) -> Answer:
     """The answer that the stored integers give."""
+    recipe = _resolve(recipe, stored)
     headings = answer_columns(recipe)
     if isinstance(recipe, CompoundPostProcessingPlan):
         table = compute_compound(stored, recipe, headings, confidence)
@@ -41,6 +44,16 @@ def post_process(stored: bytes, recipe: AnyPostProcessingPlan, receipt: Receipt,
     return Answer(
         _show_timestamps(table, headings), headings, confidence, _notes(recipe, headings, confidence), receipt
     )
+
+
+def _resolve(recipe: AnyPostProcessingPlan, stored: bytes) -> AnyPostProcessingPlan:
+    """The recipe of a release in which clips were chosen."""
+    if isinstance(recipe, PostProcessingPlan):
+        return recipe if recipe.clipping is None else resolve_clip(recipe, unpack(stored))
+    if all(member.clipping is None for member in recipe.members):
+        return recipe
+    both = zip(recipe.members, unpack_all(stored), strict=True)
+    return replace(recipe, members=tuple(resolve_clip(member, release) for member, release in both))
 
 
 def _one_table(

@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from tacit.aggregates.base import Estimator, Releases
+from tacit.answers.clipped import Clipping
 from tacit.answers.program import Node
 from tacit.query.nodes import OrderItem, ReleasedKey, ReleasedValue, Scalar
 from tacit.query.types import Key, Type
@@ -47,6 +48,7 @@ class PostProcessingPlan:
     limit: int | None
     offset: int
     notes: tuple[str, ...] = ()
+    clipping: Clipping | None = None  # until the release says which clip was chosen
 
     @property
     def is_plain(self) -> bool:

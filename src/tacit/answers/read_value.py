@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from tacit.answers.choosing_values import ChoosingValue, releases_read
+from tacit.answers.clipped import resolve_clip
 from tacit.answers.post_processing_plan import CompoundPostProcessingPlan
 from tacit.answers.program import render
 from tacit.answers.released_table import connection, noisy_table
@@ -34,7 +35,7 @@ def read_value(
     try:
         for index in releases_read(value.program):
             place = recipe.places[index]
-            noisy = noisy_table(releases[place], recipe.members[place], _HALF)
+            noisy = noisy_table(releases[place], resolve_clip(recipe.members[place], releases[place]), _HALF)
             rows = [f"{row:05}" for row in range(noisy.num_rows)]
             cursor.register(f"r{index}", noisy.append_column("_id", pa.array(rows, pa.string())))
         found = cursor.sql(f"SELECT {value.column} FROM ({render(value.program, draws=False)})").fetchall()

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import datetime
 import json
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from fractions import Fraction
 from typing import Any
 
 from tacit.query.types import Key
@@ -19,21 +20,37 @@ _encode = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 
 
 @dataclass(frozen=True)
+class StoredClip:
+    """The clip that was chosen, and estimates of what it cuts off and of what there is, all in the norm's units."""
+
+    clip: int
+    lost: int
+    whole: int
+
+    @property
+    def missing(self) -> Fraction:
+        """About which part of the whole is cut off: at most nine tenths, beyond which no estimate means much."""
+        return min(Fraction(9, 10), Fraction(self.lost, self.whole)) if self.whole > 0 else Fraction(0)
+
+
+@dataclass(frozen=True)
 class Release:
     """For each part, an integer for each group, or as many as a top-k names, one group after the other.
 
-    `groups` are the selected ones; None where all are public.
+    `groups` are the selected ones; None where all are public. `clip` is there where one was chosen.
     """
 
     groups: list[GroupKeys] | None
     parts: list[list[int]]
+    clip: StoredClip | None = None
 
 
 def pack(release: Release) -> bytes:
     """Canonical bytes; integers of any size."""
     groups = None if release.groups is None else [[_plain(key) for key in group] for group in release.groups]
     parts = ",".join(map(_encode, release.parts))  # one at a time: other threads run in between
-    return f'{{"groups":{_encode(groups)},"parts":[{parts}]}}'.encode()
+    clip = "" if release.clip is None else f'"clip":{_encode(list(astuple(release.clip)))},'
+    return f'{{{clip}"groups":{_encode(groups)},"parts":[{parts}]}}'.encode()
 
 
 def pack_all(releases: list[Release]) -> bytes:
@@ -54,7 +71,8 @@ def unpack(stored: bytes) -> Release:
 
 def _release(found: Any) -> Release:
     groups = found["groups"]
-    return Release(None if groups is None else [tuple(_key(key) for key in group) for group in groups], found["parts"])
+    shown = None if groups is None else [tuple(_key(key) for key in group) for group in groups]
+    return Release(shown, found["parts"], StoredClip(*found["clip"]) if "clip" in found else None)
 
 
 def _plain(key: Key | None) -> Any:

@@ -101,11 +101,11 @@ def release(plan: AnyPlan, engine: Engine, bits: Bits, seconds: float | None = N
         return _release_in_turn(plan, engine, bits, seconds)
     with time_limit(seconds):
         # integers, which never leave this function; public keys alone need no data
-        exact = [engine.run(member.exact) if member.reads_data else {} for member in plan.members]
+        exact = [member.compute(engine) for member in plan.members]
         listed = [None if member.listed is None else member.listed.read(engine) for member in plan.members]
-    fresh = refresh_bits(bits)
-    each = zip(plan.members, exact, listed, strict=True)
-    return pack_all([member.release(found, fresh, keys) for member, found, keys in each])
+        fresh = refresh_bits(bits)
+        each = zip(plan.members, exact, listed, strict=True)
+        return pack_all([member.release(found, fresh, keys, engine.profile) for member, found, keys in each])
 
 
 def _release_in_turn(plan: AnyPlan, engine: Engine, bits: Bits, seconds: float | None) -> bytes:
@@ -124,10 +124,9 @@ def _release_in_turn(plan: AnyPlan, engine: Engine, bits: Bits, seconds: float |
             ready = [place for place, names in waiting.items() if names <= known.keys()]
             assert ready  # a value is computed from members that were bound before it
             for place in ready:
-                member = plan.members[place]
-                exact = engine.run(fill(member.exact, known)) if member.reads_data else {}
+                member = replace(plan.members[place], exact=fill(plan.members[place].exact, known))
                 keys = None if member.listed is None else member.listed.read(engine)
-                releases[place] = member.release(exact, fresh, keys)
+                releases[place] = member.release(member.compute(engine), fresh, keys, engine.profile)
                 del waiting[place]
             for value in plan.values:
                 needed = {plan.recipe.places[index] for index in releases_read(value.program)}

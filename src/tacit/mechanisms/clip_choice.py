@@ -33,11 +33,12 @@ _MEAN_OF_GAUSSIAN = math.sqrt(2 / math.pi)
 
 
 class ClipChoice(NamedTuple):
-    """The place of the clip, its norm, and an estimate of all that clipping loses, in L1."""
+    """The place of the clip, its norm, and estimates of all that clipping loses, and of all that there is, in L1."""
 
     place: int
     norm: int
     lost: float
+    whole: float
 
 
 def share_for_choice(groups: int) -> float:
@@ -66,6 +67,7 @@ def choose_clip(
     beyond = _extend_tail(counts, noisy.astype(np.float64), epsilon)
     sizes = np.array(clips, dtype=np.float64)
     cut = _lost_by_unit(clips, noisy.shape[1])
+    whole = float(np.sum((counts + beyond).sum(axis=1) * _sizes().mean(axis=1)))
     found = []
     for norm, noise in ((1, laplace), (2, None if gaussian is None else gaussian * _MEAN_OF_GAUSSIAN)):
         if noise is not None:
@@ -74,7 +76,7 @@ def choose_clip(
             error = missing + typical * np.exp(-missing / typical)
             place = int(np.argmin(error))
             more = float(np.sum(cut[norm][place] * beyond))
-            found.append((float(error[place]), ClipChoice(place, norm, float(lost[place]) + more)))
+            found.append((float(error[place]), ClipChoice(place, norm, float(lost[place]) + more, whole)))
     return min(found)[1]
 
 
@@ -115,11 +117,16 @@ def _extend_tail(counts: Floats, noisy: Floats, epsilon: float) -> Floats:
     return found
 
 
+def _sizes() -> Floats:
+    """The norms that the units of each octave are taken to have, at the places within it."""
+    octaves = np.arange(OCTAVES, dtype=np.float64)[:, None]
+    return np.where(octaves == 0, 1.0, 2.0 ** (octaves - 1 + _WITHIN))
+
+
 @lru_cache(maxsize=64)
 def _lost_by_unit(clips: tuple[int, ...], ratios: int) -> dict[int, Floats]:
     """What a clip loses of a unit of each cell in the L1 norm, by the norm that is clipped: clips, octaves, ratios."""
-    octaves = np.arange(OCTAVES, dtype=np.float64)[:, None, None]
-    size = np.where(octaves == 0, 1.0, 2.0 ** (octaves - 1 + _WITHIN))  # octaves, 1, places
+    size = _sizes()[:, None, :]  # octaves, 1, places
     ratio = 2.0 ** (np.arange(ratios) + (0.5 if ratios > 1 else 0.0))[None, :, None]
     clip = np.array(clips, dtype=np.float64)[:, None, None, None]
     first = np.broadcast_to(np.maximum(0.0, size - clip), (len(clips), OCTAVES, ratios, len(_WITHIN)))

@@ -31,7 +31,7 @@ from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import Bits
 from tacit.sampling.system import bits_or_system
 
-_LARGEST = 2**61
+LARGEST_CLIP = 2**61
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,12 @@ class ClippedTotals:
         The noise of each group, in steps.
     lost : float
         An estimate of all that was clipped off, in all groups together.
+    whole : float
+        An estimate of all that units add before they are clipped, in size.
 
     Examples
     --------
-    >>> ClippedTotals((2**20, 2**22), 3, 1, Laplace(2**20), 0.5).values
+    >>> ClippedTotals((2**20, 2**22), 3, 1, Laplace(2**20), 0.5, 5.5).values
     [1.0, 4.0]
     """
 
@@ -63,6 +65,7 @@ class ClippedTotals:
     norm: int
     noise: Laplace | Gaussian
     lost: float
+    whole: float
 
     @property
     def values(self) -> list[float]:
@@ -72,8 +75,7 @@ class ClippedTotals:
     @property
     def missing_share(self) -> float:
         """About which part of the whole was clipped off, from 0 to 1: an estimate from released numbers."""
-        whole = max(0.0, math.fsum(self.values)) + self.lost
-        return self.lost / whole if whole > 0 else 0.0
+        return min(1.0, self.lost / self.whole) if self.whole > 0 else 0.0
 
     def error(self, confidence: Number) -> float:
         """Return the least w such that the noise of a group is within w of zero. What is clipped off is not in it.
@@ -107,7 +109,7 @@ class ClippedSum:
     Parameters
     ----------
     epsilon : number
-        Privacy loss of one release, from 10^-6 to 10^6. About a twentieth to a third of it chooses the clip.
+        Privacy loss of one release, from 10^-9 to 10^6. About a twentieth to a third of it chooses the clip.
     delta : number, default 0
         With a delta, from 10^-100 to 0.49, Gaussian noise is taken where it is smaller.
     groups : int, default 1
@@ -153,11 +155,11 @@ class ClippedSum:
         least = Fraction(1, 10**100)
         set_fields(
             self,
-            epsilon=to_rational_between("epsilon", epsilon, Fraction(1, 10**6), Fraction(10**6)),
+            epsilon=to_rational_between("epsilon", epsilon, Fraction(1, 10**9), Fraction(10**6)),
             groups=_to_integer_up_to("groups", groups, 10**6),
             delta=Fraction(0) if delta == 0 else to_rational_between("delta", delta, least, Fraction(49, 100)),
             neighbors=check_neighbors(neighbors),
-            largest=_LARGEST if largest is None else _to_integer_up_to("largest", largest, _LARGEST),
+            largest=LARGEST_CLIP if largest is None else _to_integer_up_to("largest", largest, LARGEST_CLIP),
             nonnegative=check_flag("nonnegative", nonnegative),
         )
 
@@ -176,7 +178,7 @@ class ClippedSum:
         Parameters
         ----------
         epsilon : number
-            Privacy loss of one release, from 10^-6 to 10^6.
+            Privacy loss of one release, from 10^-9 to 10^6.
         delta : number, default 0
             With a delta, from 10^-100 to 0.49, Gaussian noise is taken where it is smaller.
         groups : int, default 1
@@ -301,11 +303,26 @@ class ClippedSum:
         clip = profile.clips[chosen.place]
         totals = profile.clip(chosen.place, chosen.norm)
         noise: Laplace | Gaussian = (
-            Laplace.calibrated(rest, moved * clip << BITS)
-            if chosen.norm == 1
-            else Gaussian.for_rho(rho, clip << BITS, squares)
+            self.laplace(clip) if chosen.norm == 1 else Gaussian.for_rho(rho, clip << BITS, squares)
         )
-        return ClippedTotals(tuple(noise.release(totals, bits)), clip, chosen.norm, noise, chosen.lost)
+        steps = tuple(noise.release(totals, bits))
+        return ClippedTotals(steps, clip, chosen.norm, noise, chosen.lost, chosen.whole)
+
+    def laplace(self, clip: int) -> Laplace:
+        """Return the noise of each group, in steps, where the L1 norm is clipped.
+
+        Parameters
+        ----------
+        clip : int
+            The clip that was chosen.
+
+        Returns
+        -------
+        Laplace
+            Noise for what one unit moves, at the rest of epsilon.
+        """
+        moved = 1 if self.neighbors is Neighbors.ADD_REMOVE else 2
+        return Laplace.calibrated(self.epsilon - self.choosing, moved * clip << BITS)
 
 
 def _to_integer_up_to(name: str, value: int, most: int) -> int:

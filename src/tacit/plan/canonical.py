@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tacit.aggregates.base import QuantileMeasurement, QuantizedArgument, TopKMeasurement, VectorMeasurement
 from tacit.canonical import Table, tag
+from tacit.mechanisms.clipped_sum import ClippedSum
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.partition import PartitionSelection
@@ -16,6 +17,7 @@ from tacit.query.canonical import NODES
 
 PLANS: Table = {
     **NODES,
+    ClippedSum: tag("ClippedSum", "epsilon delta groups neighbors largest nonnegative"),
     Gaussian: tag("Gaussian", "variance"),
     QuantizedArgument: tag("Grid", "scalar step lower upper"),
     Laplace: tag("Laplace", "scale"),

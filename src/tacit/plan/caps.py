@@ -21,16 +21,24 @@ from tacit.query.types import NUMERIC_TYPES, Type
 
 @dataclass(frozen=True)
 class Cap:
-    """Bounds from the policy's caps, and what an answer says where a value is clamped to them."""
+    """Bounds from the policy's caps, and what an answer says where a value is clamped to them.
+
+    Where the policy declares no caps, there are none.
+    """
 
     lower: Fraction
     upper: Fraction
     note: str
+    is_declared: bool = True
 
     def add_to(self, bound: TypedScalar) -> TypedScalar:
         """The same scalar, with its clamped form where it has no bounds of its own."""
         whole = bound.type is Type.INT
-        if bound.is_bounded or (whole and not (self.lower > LEAST_INT and self.upper < MOST_INT)):
+        if (
+            not self.is_declared
+            or bound.is_bounded
+            or (whole and not (self.lower > LEAST_INT and self.upper < MOST_INT))
+        ):
             return bound
         clamped = Clamp(bound.scalar, self.lower, self.upper, whole, self.note)
         return replace(

@@ -17,7 +17,7 @@ from tacit.mechanisms.permute_and_flip import PermuteAndFlip
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.top_k import TopK
 from tacit.plan.compound_plan import AnyPlan, CompoundPlan
-from tacit.plan.noise import Part, Pick, Shown
+from tacit.plan.noise import AnyPart, ClippedPart, Pick, Shown
 from tacit.plan.split import MAX_GROUPS
 from tacit.policy.model import Policy
 from tacit.query.nodes import ReleasedValue, walk
@@ -192,7 +192,11 @@ def _selection(shown: Shown, unit: str) -> str:
     return f"a key is shown where its noisy count is at least {shown.mechanism.least():,}"
 
 
-def _noise(part: Part | Pick) -> Noise:
+def _noise(part: AnyPart) -> Noise:
+    if isinstance(part, ClippedPart):
+        return Noise(
+            part.need.name, "clipped at a bound that a part of epsilon chooses; discrete Laplace noise", None, None
+        )
     if isinstance(part, Pick):
         return Noise(part.need.name, _law(part.mechanism), None, None)
     unit = part.need.unit

@@ -290,7 +290,7 @@ def cap_count(node: Aggregate, relation: Relation) -> Cap:
     most = relation.each.most
     note = f"{quote_aggregate(node)} counts at most {most:,} of each {relation.called}, as the policy's caps say."
     # A group has a row at least.
-    return Cap(Fraction(1 if node.argument is None else 0), Fraction(most), note)
+    return Cap(Fraction(1 if node.argument is None else 0), Fraction(most), note, relation.has_caps)
 
 
 def cap_sum(node: Aggregate, relation: Relation, lower: Fraction, upper: Fraction) -> Cap:
@@ -299,7 +299,7 @@ def cap_sum(node: Aggregate, relation: Relation, lower: Fraction, upper: Fractio
     low, high = min(lower, lower * most), max(upper, upper * most)
     ends = f"from {float(low):,.10g} to {float(high):,.10g}"
     note = f"{quote_aggregate(node)} of each {relation.called} is read as {ends}, as the policy's caps say."
-    return Cap(low, high, note)
+    return Cap(low, high, note, relation.has_caps)
 
 
 def _has_aggregate(scalar: Scalar) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tacit.errors import ErrorCode, Refused
-from tacit.plan.join import either_bounds, join_relations
+from tacit.plan.join import either_bounds, either_chosen, join_relations
 from tacit.plan.join_conditions import find_pairs
 from tacit.plan.join_pairs import JoinPair
 from tacit.plan.joined_columns import common_names
@@ -118,7 +118,9 @@ def _stack(
     rows = RowUnion(tuple(Projection(p.rows, tuple(c)) for p, c in zip((outer, alone), columns, strict=True)))
     single = left.single and right.single and all(pair.is_of_units for pair in pairs)
     each = ContributionBounds(1, 1) if single else either_bounds(outer.each, right.each)
-    return replace(outer, rows=rows, fields=tuple(fields), unit=unit, each=each, single=single, implied=(), keys=())
+    chosen = either_chosen([outer, right], sum)
+    whole = replace(outer, rows=rows, fields=tuple(fields), unit=unit, each=each, single=single, chosen=chosen)
+    return replace(whole, implied=(), keys=())
 
 
 def _cover(found: Field, other: Field | None, name: str, *, is_unit: bool) -> Field:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from math import prod
 
 from tacit.plan.constants import count_combinations, evaluate_constants, has_distinct_values
 from tacit.plan.join_conditions import find_pairs_among
@@ -17,7 +18,7 @@ from tacit.plan.join_refusals import (
 )
 from tacit.plan.joined_columns import columns_of, common_names, fill_right_side, maybe_null, put_together
 from tacit.plan.range_join import find_range
-from tacit.plan.relation import Field, Relation, RowReference, condition
+from tacit.plan.relation import ChosenBound, Field, Relation, RowReference, condition
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.conditions import conjunction
 from tacit.query.nodes import (
@@ -200,7 +201,8 @@ def match_units(left: Relation, right: Relation, pairs: list[JoinPair], node: Jo
         if not right_once:
             raise refuse_not_unique(left, [pair.ours for pair in pairs], node)
         return _Match(right, _as_compound(left, right, pairs), False, True)
-    return _match_private(left, right, pairs, node)
+    match = _match_private(left, right, pairs, node)
+    return replace(match, kept=replace(match.kept, chosen=_joined_bound(left, right, match, node)))
 
 
 def is_unique(relation: Relation, fields: list[Field | None]) -> bool:
@@ -267,6 +269,23 @@ def _match_private(left: Relation, right: Relation, pairs: list[JoinPair], node:
     each = min((product, *_bounds_by_links(left, right, links, node)), key=lambda bounds: bounds.most)
     kept = replace(left, each=each, single=left.single and right.single)
     return _Match(kept, pairs, left_once, right_once, units)
+
+
+def _joined_bound(left: Relation, right: Relation, match: _Match, node: Join) -> ChosenBound | None:
+    """Whether a clip is chosen for the joined rows: as for the side that they are at most as many as, or for both."""
+    if match.left_once:
+        return left.chosen
+    if match.right_once:
+        return either_chosen([left, right], sum) if node.outer else right.chosen
+    return either_chosen([left, right], prod)
+
+
+def either_chosen(sides: list[Relation], combine: Callable[[list[int]], int]) -> ChosenBound | None:
+    """That a clip is chosen for rows of several relations, where it is for one of them."""
+    if all(side.chosen is None for side in sides):
+        return None
+    known = [side.most_rows for side in sides if side.most_rows is not None]
+    return ChosenBound(combine(known) if len(known) == len(sides) else None, all(side.has_caps for side in sides))
 
 
 def _bounds_by_links(

@@ -74,6 +74,7 @@ def join_left(left: Relation, right: Relation, alone: Relation, node: Join, name
         fields=tuple(fields),
         unit=unit,
         each=kept.each,
+        chosen=kept.chosen,
         single=kept.single,
         implied=_imply_unit(left, unit),
         keys=(),

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from tacit.accounting.filters import max_rho
 from tacit.aggregates.base import Measurement, QuantileMeasurement, TopKMeasurement, VectorMeasurement
+from tacit.answers.clipped import Clipping
 from tacit.errors import ErrorCode, Refused
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
@@ -36,11 +37,27 @@ class Part:
 
 
 @dataclass(frozen=True)
+class ClippedPart:
+    """One vector that is clipped with all others of a question, and its weight in the norm."""
+
+    need: VectorMeasurement
+    weight: int
+
+    @property
+    def largest(self) -> int:
+        """The most that a row adds to the vector, in size."""
+        return max(abs(self.need.lower), abs(self.need.upper))
+
+
+@dataclass(frozen=True)
 class Pick:
     """One choice in each group, or several in turn."""
 
     need: QuantileMeasurement | TopKMeasurement
     mechanism: Quantile | PermuteAndFlip | TopK
+
+
+AnyPart = Part | ClippedPart | Pick
 
 
 @dataclass(frozen=True)
@@ -55,13 +72,14 @@ class Shown:
 class Spending:
     """The parts in the order needed, the selection of keys, and what all of it costs.
 
-    `delta` is what Gaussian noise is charged by basic composition.
+    `delta` is what Gaussian noise is charged by basic composition. With `clipping`, all parts are clipped together.
     """
 
-    parts: tuple[Part | Pick, ...]
+    parts: tuple[AnyPart, ...]
     shown: Shown | None
     loss: Loss
     delta: Fraction
+    clipping: Clipping | None = None
 
 
 @dataclass(frozen=True)

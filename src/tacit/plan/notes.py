@@ -92,7 +92,7 @@ def about_null_key(scalar: Scalar, bound: TypedScalar) -> str:
     return f"Rows where {words} is NULL are in no group."
 
 
-def about_rows(exact: Aggregation, unit: str) -> tuple[str, ...]:
+def about_rows(exact: Aggregation, unit: str, *, is_clipped: bool = False) -> tuple[str, ...]:
     """What every answer says of the rows it is about."""
     bars = "Error bars are about the noise; what the bounds cut off is not in them."
     if not exact.measures and all(key.values is not None for key in exact.keys):
@@ -107,6 +107,10 @@ def about_rows(exact: Aggregation, unit: str) -> tuple[str, ...]:
         kept_of = f"with at most {exact.keep.total} rows in all, {kept_of}"
     if has_joins_on_units(exact.source):
         capped = (*capped, f"A join matches at most {MOST_JOINED:,} rows of each {unit} on either side, after WHERE.")
+    if is_clipped:
+        selected = exact.keep.groups if any(key.values is None for key in exact.keys) else None
+        shown = f" Which keys are shown is decided by at most {selected} of each {unit}." if selected else ""
+        return (*capped, f"After WHERE, what each {unit} adds is clipped; by how much is chosen from the data.{shown}")
     return (*capped, f"After WHERE, each {unit} counts {kept_of}.", bars)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
@@ -28,20 +28,23 @@ from tacit.aggregates.base import (
 )
 from tacit.aggregates.registry import function_of
 from tacit.answers.choosing_values import ChoosingValue
+from tacit.answers.clipped import Clipping
 from tacit.answers.post_processing_plan import KeyColumn, PostProcessingPlan
-from tacit.answers.stored import GroupKeys, Release
+from tacit.answers.stored import GroupKeys, Release, StoredClip
 from tacit.arithmetic import to_rational_between
 from tacit.canonical import canonical_text
-from tacit.engines.base import MeasureValue
+from tacit.engines.base import Engine, GroupedMeasures, MeasureValue
 from tacit.errors import ErrorCode, Refused
+from tacit.mechanisms.partition import PartitionSelection
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.threshold import Threshold
 from tacit.mechanisms.top_k import TopK
 from tacit.plan.canonical import PLANS
+from tacit.plan.clipping import clipped_aggregation, is_clipped, released_vector, spend_clipped
 from tacit.plan.contribution import contribution_to_account
 from tacit.plan.flatten import flatten_query
 from tacit.plan.joined_keys import about_joined_keys, list_joined_keys
-from tacit.plan.noise import Part, Pick, Setting, Shown, Spending, spend
+from tacit.plan.noise import AnyPart, ClippedPart, Part, Pick, Setting, Shown, Spending, spend
 from tacit.plan.notes import about_constants, about_reading, about_rows
 from tacit.plan.public_keys import list_keys, mark_kept
 from tacit.plan.public_tables import PublicRead
@@ -50,8 +53,10 @@ from tacit.plan.rewrite import rewrite_query
 from tacit.plan.scope import Scope
 from tacit.plan.split import MAX_GROUPS, Halves, split
 from tacit.policy.model import Policy
+from tacit.privacy.contribution_profile import ContributionProfile
 from tacit.privacy.loss import Loss
 from tacit.privacy.sensitivity import ContributionBounds
+from tacit.query.clipped_aggregation import ClippedAggregation
 from tacit.query.functions import Function
 from tacit.query.nodes import (
     Aggregation,
@@ -93,7 +98,7 @@ class Plan:
 
     unit: str
     exact: Aggregation
-    parts: tuple[Part | Pick, ...]
+    parts: tuple[AnyPart, ...]
     shown: Shown | None
     recipe: PostProcessingPlan
     loss: Loss
@@ -143,18 +148,27 @@ class Plan:
         groups = MAX_GROUPS if self.recipe.groups is None else self.recipe.groups
         return groups * max(len(self.parts), len(self.recipe.results))
 
+    def compute(self, engine: Engine) -> GroupedMeasures:
+        """What is measured before any noise: nothing where the policy alone answers, or all is clipped."""
+        is_run = self.reads_data and (self.recipe.clipping is None or self.shown is not None)
+        return engine.run(self.exact) if is_run else {}
+
     def release(
         self,
         exact: Mapping[GroupKeys, tuple[MeasureValue, ...]],
         bits: Bits,
         listed: Sequence[GroupKeys] | None = None,
+        profile: Callable[[ClippedAggregation], ContributionProfile] | None = None,
     ) -> Release:
         """The noisy integers and the choices: for each part, one for each group that is shown, or a top-k's names.
 
         A public group that no row fell into is a group of nothing, and gets its noise like any other. Private ones are
         taken in the order of their keys, which does not depend on how the data lies. `listed` are the keys that were
-        read from public tables, where the plan has such.
+        read from public tables, where the plan has such. `profile` is the engine's, for units that are clipped.
         """
+        if self.recipe.clipping is not None:
+            assert profile is not None
+            return self._release_clipped(self.recipe.clipping, exact, bits, listed, profile)
         if self.listed is not None:
             assert listed is not None
             known = list(listed)
@@ -175,6 +189,30 @@ class Plan:
         kept = self.shown.mechanism.release(counts, bits)[:MAX_GROUPS]
         return Release(kept, [self._part(part, exact, kept, bits) for part in self.parts])
 
+    def _release_clipped(
+        self,
+        clipping: Clipping,
+        exact: Mapping[GroupKeys, tuple[MeasureValue, ...]],
+        bits: Bits,
+        listed: Sequence[GroupKeys] | None,
+        profile: Callable[[ClippedAggregation], ContributionProfile],
+    ) -> Release:
+        """The same where a clip is chosen: over all public groups, or over those that are selected first."""
+        shown: list[GroupKeys] | None = None if listed is None else list(listed)
+        if self.shown is not None:
+            assert isinstance(self.shown.mechanism, PartitionSelection)
+            counted = self._selection_count()
+            counts = {group: _number(counted, exact[group]) for group in sorted(exact, key=_order)}
+            shown = self.shown.mechanism.release(counts, bits)[:MAX_GROUPS]
+        groups = list(product(*(key.values or () for key in self.exact.keys))) if shown is None else shown
+        parts = [part for part in self.parts if isinstance(part, ClippedPart)]
+        if not groups:
+            return Release(shown, [[] for _ in parts], StoredClip(1, 0, 0))
+        rule = clipping.over(len(groups) * len(parts))
+        made = rule.release_profile(profile(clipped_aggregation(self.exact, parts, groups, rule.largest)), bits)
+        numbers = [list(made.steps[place * len(groups) :][: len(groups)]) for place in range(len(parts))]
+        return Release(shown, numbers, StoredClip(made.clip, round(made.lost), round(made.whole)))
+
     def _selection_count(self) -> _Terms:
         """What the selection of keys looks at: the part that it counts by, or the number of units."""
         assert self.shown is not None
@@ -190,7 +228,7 @@ class Plan:
 
     def _part(
         self,
-        part: Part | Pick,
+        part: AnyPart,
         exact: Mapping[GroupKeys, tuple[MeasureValue, ...]],
         groups: list[GroupKeys],
         bits: Bits,
@@ -202,6 +240,7 @@ class Plan:
             terms = self._locate(part.need.terms)
             values = [_number(terms, exact.get(group, nothing)) for group in groups]
             return part.mechanism.release(values, bits)
+        assert isinstance(part, Pick)
         position = self.exact.measures.index(part.need.measure)
         chosen: list[int] = []
         for group in groups:
@@ -249,17 +288,21 @@ class BoundQuestion:
                 fix="group by a column with declared values, or ask the owner for a delta",
             )
         accounted = contribution_to_account(self.each, relation.unit is not None)
-        spending = spend(self.needed, price, delta, Setting(accounted, self.policy.neighbors, groups))
+        setting = Setting(accounted, self.policy.neighbors, groups)
+        if is_clipped(relation, self.halves.aggregates):
+            spending = spend_clipped(self.needed, price, delta, setting, relation)
+        else:
+            spending = spend(self.needed, price, delta, setting)
         exact = _exact(self.halves, relation, self.each, spending)
         key = _key(self.policy, exact, spending, listed)
-        parts = Releases(_read(part) for part in spending.parts)
-        notes = (*self.recipe.notes, *about_rows(exact, relation.called))
+        parts = Releases(_read(part, spending.clipping) for part in spending.parts)
+        notes = (*self.recipe.notes, *about_rows(exact, relation.called, is_clipped=spending.clipping is not None))
         return Plan(
             relation.called,
             replace(exact, salt=key[:16]),
             spending.parts,
             spending.shown,
-            replace(self.recipe, parts=parts, notes=notes),
+            replace(self.recipe, parts=parts, notes=notes, clipping=spending.clipping),
             spending.loss,
             spending.delta,
             key,
@@ -405,7 +448,7 @@ def _keys(halves: Halves) -> tuple[KeyColumn, ...]:
 
 def _exact(halves: Halves, relation: Relation, each: ContributionBounds, spending: Spending) -> Aggregation:
     """What the engine is told. A unit with one row at most needs no bounding, only to be somebody's."""
-    measures = [measure for part in spending.parts for measure in part.need.measures]
+    measures = [m for part in spending.parts if not isinstance(part, ClippedPart) for m in part.need.measures]
     if spending.shown is not None and spending.shown.part is None:
         measures.append(ExactStatistic("units", None))
     where, unit = halves.where, relation.unit
@@ -423,7 +466,10 @@ def _check_lists(chosen: Iterable[Measurement], groups: int | None, query: Query
             raise Refused(ErrorCode.TOO_LARGE, what, at=query.at, fix="name fewer values, or ask with fewer groups")
 
 
-def _read(part: Part | Pick) -> ReleasedVector | ReleasedSelection:
+def _read(part: AnyPart, clipping: Clipping | None) -> ReleasedVector | ReleasedSelection:
+    if isinstance(part, ClippedPart):
+        assert clipping is not None
+        return released_vector(part, clipping)
     if isinstance(part, Part):
         return ReleasedVector(part.need.name, part.mechanism, part.need.unit)
     need = part.need
@@ -458,7 +504,8 @@ def _key(policy: Policy, exact: Aggregation, spending: Spending, listed: PublicR
 
     The epsilon is in it through the noise, and the data's epoch through the policy's digest.
     """
-    parts = [(part.need, part.mechanism) for part in spending.parts]
-    keys = () if listed is None else (listed.rows,)
+    parts = [(p.need, p.weight if isinstance(p, ClippedPart) else p.mechanism) for p in spending.parts]
+    keys: tuple[object, ...] = () if listed is None else (listed.rows,)
+    keys += () if spending.clipping is None else (spending.clipping.mechanism,)
     text = canonical_text((policy.digest, exact, parts, spending.shown, *keys), PLANS)
     return hashlib.sha256(text.encode()).hexdigest()

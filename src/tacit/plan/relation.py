@@ -103,6 +103,18 @@ class Field:
 
 
 @dataclass(frozen=True)
+class ChosenBound:
+    """That what a unit adds is bounded by a clip, which is chosen for each question.
+
+    No more than `at_most` rows add is chosen, where that is declared. `has_caps` says whether the policy also declares
+    caps on rows, for what cannot be clipped.
+    """
+
+    at_most: int | None
+    has_caps: bool
+
+
+@dataclass(frozen=True)
 class Relation:
     """Rows and what is known of them.
 
@@ -110,7 +122,7 @@ class Relation:
     or None where each row is a unit, or public. `each` is what may be kept of one unit; where each row is one, how
     often it may occur. `single` says that a unit has at most one row. `implied` are columns that a name means where no
     other has it: the unit that a table reaches through another, and keys that are not listed. `keys` are sets of
-    columns, as they lie, of which no two rows share all values.
+    columns, as they lie, of which no two rows share all values. `chosen` says that a clip is chosen in place of caps.
     """
 
     rows: RelationalNode
@@ -123,6 +135,17 @@ class Relation:
     sources: tuple[str, ...] = ()
     implied: tuple[Field, ...] = ()
     keys: tuple[frozenset[str], ...] = ()
+    chosen: ChosenBound | None = None
+
+    @property
+    def has_caps(self) -> bool:
+        """Whether `each` is what the policy declares."""
+        return self.chosen is None or self.chosen.has_caps
+
+    @property
+    def most_rows(self) -> int | None:
+        """The most rows of a unit that count, where that is declared."""
+        return self.each.most if self.chosen is None else self.chosen.at_most
 
     @cached_property
     def _named(self) -> dict[str, list[Field]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tacit.plan.relation import Relation
+from tacit.plan.relation import ChosenBound, Relation
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.functions import Function
 from tacit.query.nodes import (
@@ -84,7 +84,11 @@ def limit_by_number(relation: Relation, where: Scalar | None) -> Relation:
         return relation
     most = max(min(known), 1)
     each = ContributionBounds(relation.each.groups, relation.each.rows, min(relation.each.most, most))
-    return replace(relation, each=each, single=relation.single or most == 1)
+    chosen = relation.chosen
+    if chosen is not None:
+        each = each if chosen.has_caps else ContributionBounds(most, most, most)
+        chosen = ChosenBound(min(chosen.at_most or most, most), has_caps=True)
+    return replace(relation, each=each, single=relation.single or most == 1, chosen=chosen)
 
 
 def _conjuncts(where: Scalar | None) -> Iterator[Scalar]:

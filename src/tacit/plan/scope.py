@@ -63,10 +63,10 @@ from tacit.plan.flatten import aggregates
 from tacit.plan.fold import aggregate_per_unit
 from tacit.plan.foreign_keys import NO_KEYS, WantedKeys, all_keys, find_wanted_keys, refer, unit_name_of, unlisted_keys
 from tacit.plan.full_join import check_size, join_fully
-from tacit.plan.join import join_relations
+from tacit.plan.join import either_chosen, join_relations
 from tacit.plan.left_join import about_several, finds_several, join_left
 from tacit.plan.notes import about_constants
-from tacit.plan.relation import Field, Relation, belongs_to, condition
+from tacit.plan.relation import ChosenBound, Field, Relation, belongs_to, condition
 from tacit.plan.row_numbers import limit_by_number
 from tacit.plan.row_values import RowValues
 from tacit.plan.semi_join import answer_predicates
@@ -270,7 +270,7 @@ class Scope:
             sum(part.each.rows for part in parts),
             sum(part.each.most for part in parts) if declared_total else None,
         )
-        found = Relation(stack, tuple(fields), first.people, unit, each, first.called)
+        found = Relation(stack, tuple(fields), first.people, unit, each, first.called, chosen=either_chosen(parts, sum))
         return keep_once(union, parts, found, number, self.names) if distinct else found
 
     def _table(self, named: TableReference, wanted: WantedKeys) -> Relation:
@@ -311,6 +311,7 @@ class Scope:
             sources=(named.alias,),
             implied=tuple(implied),
             keys=tuple(frozenset(here[name] for name in key) for key in table.unique),
+            chosen=ChosenBound(table.auto_up_to, table.has_caps) if table.auto else None,
         )
 
     def _implied_by_way(

@@ -65,8 +65,8 @@ def keep_once(union: UnionAll, parts: list[Relation], stack: Relation, number: s
         Query(TableReference("", ""), once, None, keys, having, (), None, 0, at=union.at), rows, names
     )
     named = tuple(replace(f, name=former.name) for f, former in zip(found.fields, stack.fields, strict=True))
-    each = found.each if found.single or union.operation == "union" else parts[0].each
-    return replace(found, fields=named, each=each)
+    bounded = found if found.single or union.operation == "union" else parts[0]
+    return replace(found, fields=named, each=bounded.each, chosen=bounded.chosen)
 
 
 def _beside(stack: Relation, first: Relation) -> Iterator[tuple[Field, Field]]:

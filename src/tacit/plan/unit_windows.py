@@ -273,7 +273,7 @@ class _Windows:
                 f"{said or function} counts at most {most:,} of each {self.relation.called}, as the policy's caps say."
             )
             known = TypedScalar(column, Type.INT, Fraction(1), MOST_INT, Fraction(1), nullable=False)
-            return Field("", "", known, cap=Cap(Fraction(1), Fraction(most), note))
+            return Field("", "", known, cap=Cap(Fraction(1), Fraction(most), note, self.relation.has_caps))
         if function == "ntile":
             parts = self._number(window, window.arguments[0], least=1)
             column = self._statistic(node, WindowStatistic(function, number=parts))
@@ -363,7 +363,7 @@ class _Windows:
             most = MOST_INT if size is None else Fraction(size)
             note = f"{name} counts at most {rows:,} of each {relation.called}, as the policy's caps say."
             counted = TypedScalar(column, Type.INT, Fraction(0), most, Fraction(1), nullable=False)
-            return Cap(Fraction(0), Fraction(rows), note).add_to(counted)
+            return Cap(Fraction(0), Fraction(rows), note, relation.has_caps).add_to(counted)
         assert argument is not None
         if aggregate.function in {"min", "max"}:
             if argument.type in {Type.TEXT, Type.BOOL, None}:
@@ -389,7 +389,7 @@ class _Windows:
         if whole:
             least, most_ = LEAST_INT if least is None else least, MOST_INT if most_ is None else most_
         added = TypedScalar(scalar, Type.INT if whole else Type.FLOAT, least, most_, grid.step)
-        return Cap(low, high, note).add_to(added)
+        return Cap(low, high, note, relation.has_caps).add_to(added)
 
 
 def _add_partition(window: Window, unit: str) -> str | None:

@@ -1,0 +1,107 @@
+"""Questions in which a clip bounds what a unit adds, chosen for each of them: `max_rows = "auto"`.
+
+All that a question measures in all of its groups is one vector of a unit: each measurement times an integer weight, so
+that what a row adds to the norm is shared between them as epsilon would be. One clip bounds its L1 norm, so a unit has
+one weight in all columns of an answer, and an average is that of the clipped units.
+
+**Theorem.** The release is epsilon-DP, with private keys (epsilon, delta)-DP. Proof. The vector of a unit is a function
+of its own rows and of the groups, which are public, or selected before at their share of epsilon and at delta.
+`ClippedSum` releases the sums of such vectors, at the rest of epsilon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from tacit.aggregates.argument import quote_aggregate
+from tacit.aggregates.base import BoundAggregate, Measurement, ReleasedVector, VectorMeasurement
+from tacit.answers.clipped import Clipping
+from tacit.errors import ErrorCode, Refused
+from tacit.mechanisms.clipped_sum import LARGEST_CLIP, ClippedSum
+from tacit.mechanisms.partition import PartitionSelection
+from tacit.plan.contribution import l0_sensitivity
+from tacit.plan.noise import ClippedPart, Setting, Shown, Spending
+from tacit.plan.relation import Relation
+from tacit.privacy.contribution_profile import BITS
+from tacit.privacy.loss import Compose, Loss, PureDp
+from tacit.query.clipped_aggregation import ClippedAggregation, WeightedVector
+from tacit.query.nodes import Aggregation, ExactStatistic
+from tacit.query.types import Key
+
+_AGGREGATES = frozenset({"count", "sum", "avg"})
+_MOST_ROWS = 2**31  # of a unit, where no number is declared
+
+
+def is_clipped(relation: Relation, aggregates: Sequence[BoundAggregate]) -> bool:
+    """Whether a question's units are clipped; Refused where they cannot be, and the policy has no caps either."""
+    if relation.chosen is None or relation.unit is None or relation.single:
+        return False
+    others = [asked for asked in aggregates if not _is_sum(asked)]
+    if others and not relation.chosen.has_caps:
+        name = quote_aggregate(others[0].aggregate)
+        what = f"{name} needs a cap on the rows of each {relation.called}, and the policy declares none"
+        fix = "ask for COUNT, SUM or AVG, or ask the owner for max_rows = { auto_up_to = 100 }"
+        raise Refused(ErrorCode.UNBOUNDED, what, at=others[0].aggregate.at, fix=fix)
+    return not others
+
+
+def _is_sum(asked: BoundAggregate) -> bool:
+    """Whether an aggregate is made of sums of what each unit adds."""
+    if asked.aggregate.function not in _AGGREGATES:
+        return False
+    return not asked.aggregate.distinct or asked.of_unit or asked.required_argument.is_per_unit
+
+
+def spend_clipped(
+    needed: Mapping[Measurement, Fraction], epsilon: Fraction, delta: Fraction, at: Setting, relation: Relation
+) -> Spending:
+    """Share epsilon between the selection of private keys and one clipped vector of all that is needed."""
+    shown, selecting = None, Fraction(0)
+    losses: list[Loss] = []
+    if at.groups is None:
+        selecting = epsilon / (sum(needed.values()) + 1)
+        selection = PartitionSelection.calibrated(selecting, delta, l0_sensitivity(at.each, at.neighbors, None))
+        shown = Shown(selection, None)
+        losses.append(selection.loss())
+    parts = _weigh(needed)
+    per_row = sum(part.weight * part.largest for part in parts)
+    largest = min(LARGEST_CLIP, max(1, per_row) * (relation.most_rows or _MOST_ROWS))
+    groups = 1 if at.groups is None else at.groups
+    clipped = ClippedSum(epsilon - selecting, 0, max(1, groups * len(parts)), at.neighbors, largest, nonnegative=False)
+    # How the epsilon of the clip is shared depends on the number of groups, which is not known before keys are.
+    losses.append(PureDp(clipped.epsilon) if at.groups is None else clipped.loss())
+    return Spending(parts, shown, Compose(tuple(losses)), Fraction(0), Clipping(clipped, per_row, relation.called))
+
+
+def _weigh(needed: Mapping[Measurement, Fraction]) -> tuple[ClippedPart, ...]:
+    """The weights by which what one row adds to the norm is shared, as nearly as integers do."""
+    vectors = [need for need in needed if isinstance(need, VectorMeasurement)]
+    sizes = {need: max(abs(need.lower), abs(need.upper)) for need in vectors}
+    scale = max(sizes.values(), default=1) / min(needed.values(), default=Fraction(1))
+    return tuple(ClippedPart(need, max(1, int(scale * needed[need] / (sizes[need] or 1)))) for need in vectors)
+
+
+def released_vector(part: ClippedPart, clipping: Clipping) -> ReleasedVector:
+    """What is known of a part before it is released: the noise that one row would get."""
+    unit = part.need.unit / (part.weight << BITS)
+    noise = clipping.mechanism.laplace(max(1, clipping.per_row))
+    return ReleasedVector(part.need.name, noise, unit, is_signed=part.need.lower < 0, is_chosen=True)
+
+
+def clipped_aggregation(
+    exact: Aggregation, parts: Sequence[ClippedPart], groups: Sequence[tuple[Key | None, ...]], largest: int
+) -> ClippedAggregation:
+    """What an engine is told, once the groups are known."""
+    assert exact.unit is not None
+    vectors = tuple(WeightedVector(_terms(part.need), part.weight, part.weight * part.largest) for part in parts)
+    return ClippedAggregation(exact.source, exact.where, exact.unit, exact.keys, tuple(groups), vectors, largest)
+
+
+def _terms(need: VectorMeasurement) -> tuple[tuple[int, ExactStatistic], ...]:
+    """The terms of a vector. Of a unit that has one value at most, values are counted as the unit is."""
+    return tuple(
+        (factor, replace(measure, function="units") if measure.function == "distinct" else measure)
+        for factor, measure in need.terms
+    )

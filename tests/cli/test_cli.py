@@ -330,6 +330,10 @@ def test_check_says_what_the_caps_leave_out(tacit, tmp_path):
     text = (tmp_path / "t.toml").read_text().replace("group = 3", "group = 10")
     (tmp_path / "t.toml").write_text(text)
     assert "without groups" not in tacit("check", "-p", tmp_path / "t.toml").stdout
+    text = text.replace("max_groups = 2\nmax_rows_per_group = 10", 'max_rows = "auto"')
+    (tmp_path / "t.toml").write_text(text)
+    shown = tacit("check", "-p", tmp_path / "t.toml").stdout
+    assert "· tables.t: how much one unit may add is chosen for each question" in shown
 
 
 def test_init_guesses_the_types_of_a_csv_file_and_leaves_the_unit_out(tacit, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -53,7 +54,7 @@ ROWS = ["a"] * 10 + ["b"] * 2 + ["c"] + [None]
 DATA = {"t": pa.table({"who": ROWS, "x": [True] * len(ROWS)}), "people": pa.table({"x": [True, False]})}
 
 
-def opened(**table_caps: int):
+def opened(**table_caps: Any):
     tables = {
         "t": {"unit": "who", **table_caps, "columns": {"x": {"type": "bool"}}},
         "people": {"unit": "row", "columns": {"x": {"type": "bool"}}},
@@ -93,3 +94,24 @@ def test_without_rows_nothing_is_left_out():
     assert table is not None
     assert rows_per_unit_limits(table) == (3, 6)
     empty.close()
+
+
+def test_where_a_clip_is_chosen_there_are_no_caps_to_leave_rows_out():
+    policy, engine = opened(max_rows="auto")
+    assert list(measure_coverage(policy, engine)) == []
+    [remark] = list_coverage_remarks(policy, engine)
+    assert remark.path == "tables.t"
+    assert remark.text.startswith("how much one unit may add is chosen for each question, so there are no caps")
+    engine.close()
+
+
+def test_the_caps_beside_a_chosen_clip_are_those_of_other_questions():
+    # at most 3 rows of a unit: min(10, 3) + 2 + 1, with groups and without
+    policy, engine = opened(max_rows={"auto_up_to": 3})
+    table = policy.table("t")
+    assert table is not None
+    assert list(measure_coverage(policy, engine)) == [Coverage(table, 13, 6, 6)]
+    [remark] = list_coverage_remarks(policy, engine)
+    said = "for questions that cannot use a chosen clip, such as medians: an answer without groups counts 6 of 13 rows"
+    assert remark.text.startswith(said)
+    engine.close()

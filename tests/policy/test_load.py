@@ -382,7 +382,7 @@ def test_importing_is_quick():
 WORDS = """
 data ledger privacy tables analysts engine source prepared epoch today store key witness refresh neighbors epsilon delta
 delta_per_question unit max_groups max_rows_per_group columns public type lower upper step values visits age ada row
-through to people other unique nullable
+through to people other unique nullable max_rows auto_up_to
 """
 KEYS = st.sampled_from(WORDS.split())
 LEAVES = (
@@ -395,7 +395,7 @@ LEAVES = (
     | st.sampled_from(
         ["duckdb", "postgres", "spark", "row", "int", "float", "text", "date", "replace", "2024-01-01", "?", "\ud800"]
     )
-    | st.sampled_from(["postgresql://h/d#n", "x://", "/", "monthly"])
+    | st.sampled_from(["postgresql://h/d#n", "x://", "/", "monthly", "auto"])
     | st.dates()
     | st.datetimes()
     | st.binary(max_size=3)
@@ -430,6 +430,7 @@ TABLE = st.fixed_dictionaries(
     optional={
         "max_groups": st.integers(0, 3) | WORD,
         "max_rows_per_group": st.integers(0, 3) | WORD,
+        "max_rows": st.just("auto") | st.fixed_dictionaries({"auto_up_to": st.integers(0, 3) | WORD}) | WORD,
         "public": WORD,
         "people": WORD,
     },

@@ -12,6 +12,10 @@ from tacit.policy.locate import format_path
 from tacit.policy.model import ROW_UNIT, Policy, Table
 
 _UNLIMITED = 10**9  # rows of one unit, which none has
+_CHOSEN = (
+    "how much one unit may add is chosen for each question, so there are no caps that leave rows out; an answer says "
+    "the clip and an estimate of what was cut off"
+)
 
 
 @dataclass(frozen=True)
@@ -25,9 +29,10 @@ class Coverage:
 
     def __str__(self) -> str:
         one, many = rows_per_unit_limits(self.table)
+        where = "for questions that cannot use a chosen clip, such as medians: " if self.table.auto else ""
         return (
-            f"an answer without groups counts {self.total:,} of {self.rows:,} rows ({one} of one unit at most), and "
-            f"groups together count up to {self.grouped:,} ({many}), so they can add up to more than the total; "
+            f"{where}an answer without groups counts {self.total:,} of {self.rows:,} rows ({one} of one unit at most), "
+            f"and groups together count up to {self.grouped:,} ({many}), so they can add up to more than the total; "
             f"larger caps count more, with more noise (these figures are exact: they are for the owner alone)"
         )
 
@@ -39,13 +44,13 @@ def rows_per_unit_limits(table: Table) -> tuple[int, int]:
 
 
 def measure_coverage(policy: Policy, engine: Engine) -> Iterator[Coverage]:
-    """What the caps of each table leave out that names its unit.
+    """What the caps of each table leave out that names its unit and has caps.
 
     A unit with n rows has min(n, cap) of them counted, so the sum of these over all units is what an answer counts. It
     grows with the cap, which tells the three sums apart.
     """
     for table in policy.tables:
-        if not isinstance(table.unit, str) or table.unit == ROW_UNIT:
+        if not isinstance(table.unit, str) or table.unit == ROW_UNIT or not table.has_caps:
             continue
         one, many = rows_per_unit_limits(table)
         caps = sorted({one, many, _UNLIMITED})
@@ -59,7 +64,10 @@ def measure_coverage(policy: Policy, engine: Engine) -> Iterator[Coverage]:
 
 
 def list_coverage_remarks(policy: Policy, engine: Engine) -> Iterator[PolicyAdvice]:
-    """The tables of which the caps leave rows out."""
+    """The tables of which the caps leave rows out, and those that have no caps because a clip is chosen."""
+    for table in policy.tables:
+        if not table.has_caps:
+            yield PolicyAdvice(format_path(("tables", table.name)), _CHOSEN)
     for cut in measure_coverage(policy, engine):
         if cut.total < cut.rows:
             yield PolicyAdvice(format_path(("tables", cut.table.name)), str(cut))

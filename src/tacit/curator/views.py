@@ -17,6 +17,7 @@ from tacit.accounting.filters import (
 )
 from tacit.ledger.reader import LedgerReader
 from tacit.policy.check import format_decimal
+from tacit.policy.contribution_caps import AUTO
 from tacit.policy.model import ROW_UNIT, Column, Policy, Table, UnitForeignKey
 from tacit.policy.promise import RecordedSpending
 from tacit.query.timestamps import to_datetime
@@ -164,12 +165,18 @@ def _describe_protection(table: Table) -> str:
         return "public"
     if table.unit == ROW_UNIT:
         return "each row is protected"
+    return f"each unit, {_describe_unit(table)}, is protected; {_describe_contribution(table)}"
+
+
+def _describe_contribution(table: Table) -> str:
+    """How much of one unit counts: up to the caps, or as chosen for each question."""
     in_all = "" if table.max_rows is None else f", and at most {table.max_rows} in all"
-    return (
-        f"each unit, {_describe_unit(table)}, is protected; "
-        f"in one answer it counts in at most {table.max_groups} groups, "
-        f"with at most {table.max_rows_per_group} rows in each{in_all}"
-    )
+    caps = f"in at most {table.max_groups} groups, with at most {table.max_rows_per_group} rows in each{in_all}"
+    if not table.auto:
+        return f"in one answer it counts {caps}"
+    most = "" if table.auto_up_to is None else f", up to what {table.auto_up_to} rows add"
+    others = f"; where a question cannot use that, it counts {caps}" if table.has_caps else ""
+    return f"how much it may add is chosen for each question{most}{others}"
 
 
 def _describe_unit(table: Table) -> str:
@@ -204,14 +211,19 @@ def _table_to_dict(table: Table) -> dict[str, Any]:
     if table.public:
         keys = {"unique": [list(key) for key in table.unique]} if table.unique else {}
         return {"public": True, **keys, "columns": columns}
-    caps = (
-        {}
-        if table.unit == ROW_UNIT
-        else {"max_groups": table.max_groups, "max_rows_per_group": table.max_rows_per_group}
-    )
-    if table.max_rows is not None:
+    return {"unit": str(table.unit), "people": table.people, **_caps_to_dict(table), "columns": columns}
+
+
+def _caps_to_dict(table: Table) -> dict[str, Any]:
+    """The caps, in the words of a policy: loaded again, they mean the same."""
+    caps: dict[str, Any] = {}
+    if table.unit != ROW_UNIT and table.has_caps:
+        caps |= {"max_groups": table.max_groups, "max_rows_per_group": table.max_rows_per_group}
+    if table.auto:
+        caps["max_rows"] = AUTO if table.auto_up_to is None else {"auto_up_to": table.auto_up_to}
+    elif table.max_rows is not None:
         caps["max_rows"] = table.max_rows
-    return {"unit": str(table.unit), "people": table.people, **caps, "columns": columns}
+    return caps
 
 
 def _column_to_dict(column: Column) -> dict[str, Any]:

@@ -118,18 +118,8 @@ def _about_table(table: Table, hidden: str) -> Iterator[PolicyAdvice]:
     if table.public and not table.unique and not any(column.unique for column in table.columns):
         text = "has no unique column, so no question can join it; write unique = true where no two rows share a value"
         yield PolicyAdvice(format_path(path), text)
-    rows = table.max_groups * table.max_rows_per_group
-    called = "max_groups times max_rows_per_group"
-    if table.max_rows is not None and table.max_rows >= rows:
-        text = f"leaves nothing out, because {called} is {rows}; raise these up to it, or leave it out"
-        yield PolicyAdvice(format_path((*path, "max_rows")), text)
-    elif table.max_rows is not None:
-        rows, called = table.max_rows, "max_rows"
-    if rows > LARGE_CONTRIBUTION:
-        text = f"{called} is {rows}, and the noise of every count grows with it"
-        yield PolicyAdvice(
-            format_path(path), f"{text}; smaller caps leave out rows of the busiest units but answer more sharply"
-        )
+    if not table.auto:
+        yield from _about_caps(table, path)
     if table.unit == ROW_UNIT and table.column(ROW_UNIT) is not None:
         yield PolicyAdvice(
             format_path((*path, "unit")), f'"{ROW_UNIT}" means each row, and not the column of that name'
@@ -144,6 +134,22 @@ def _about_table(table: Table, hidden: str) -> Iterator[PolicyAdvice]:
         text = _about_column(column) or ("" if table.public else _about_keys(column, hidden))
         if text:
             yield PolicyAdvice(format_path((*path, "columns", column.name)), text)
+
+
+def _about_caps(table: Table, path: tuple[str, ...]) -> Iterator[PolicyAdvice]:
+    """Fixed caps that leave nothing out, or that make the noise of every count large."""
+    rows = table.max_groups * table.max_rows_per_group
+    called = "max_groups times max_rows_per_group"
+    if table.max_rows is not None and table.max_rows >= rows:
+        text = f"leaves nothing out, because {called} is {rows}; raise these up to it, or leave it out"
+        yield PolicyAdvice(format_path((*path, "max_rows")), text)
+    elif table.max_rows is not None:
+        rows, called = table.max_rows, "max_rows"
+    if rows > LARGE_CONTRIBUTION:
+        text = f"{called} is {rows}, and the noise of every count grows with it"
+        yield PolicyAdvice(
+            format_path(path), f"{text}; smaller caps leave out rows of the busiest units but answer more sharply"
+        )
 
 
 def _about_column(column: Column) -> str:

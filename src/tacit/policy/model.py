@@ -70,6 +70,12 @@ class Table:
     The units of two tables are the same people where `people` is the same. A public table has no unit. Of one unit at
     most `max_groups` groups and `max_rows_per_group` rows in each count in an answer, and at most `max_rows` in all,
     which is None where it is not declared. `unique` are lists of columns of a public table that no two rows share.
+
+    With `auto`, how much one unit may add (a clip) is chosen privately for each question, and is at most what
+    `auto_up_to` rows add where that is declared. The caps above then hold for questions that cannot use a clip, and
+    `has_caps` says whether there are any: declared, or implied by `auto_up_to`. Where there are none, `max_groups` is
+    the number of private keys of a unit that are looked at when deciding which keys are shown, and
+    `max_rows_per_group` is the most that a policy can declare.
     """
 
     name: str
@@ -80,6 +86,9 @@ class Table:
     people: str = ""
     max_rows: int | None = None
     unique: tuple[tuple[str, ...], ...] = ()
+    auto: bool = False
+    auto_up_to: int | None = None
+    has_caps: bool = True
 
     @property
     def public(self) -> bool:
@@ -216,7 +225,8 @@ def _meaning(table: Table) -> list[object]:
     # What is not declared is not written: digests of before stay what they are.
     total = [] if table.max_rows is None else [table.max_rows]
     keys = [] if not table.unique else [["unique", *map(list, table.unique)]]
-    return [table.name, unit, table.people, table.max_groups, table.max_rows_per_group, columns, *total, *keys]
+    auto = [["auto", table.auto_up_to, table.has_caps]] if table.auto else []
+    return [table.name, unit, table.people, table.max_groups, table.max_rows_per_group, columns, *total, *keys, *auto]
 
 
 def _text(number: Fraction | None) -> str | None:

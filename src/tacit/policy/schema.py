@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from tacit.policy.check import INT64, MAX_NAME
+from tacit.policy.contribution_caps import AUTO, MAX_GROUPS, MAX_ROWS_PER_GROUP
 from tacit.policy.load import MAX_EPSILON
 from tacit.policy.model import ENGINES, QuestionDialect, Type
-from tacit.policy.tables import MAX_FLOAT, MAX_GROUPS, MAX_ROWS_PER_GROUP, MAX_UNIQUE, MAX_VALUES
+from tacit.policy.tables import MAX_FLOAT, MAX_UNIQUE, MAX_VALUES
 from tacit.privacy.unit import Neighbors
 
 Json = dict[str, Any]
@@ -98,6 +99,7 @@ def _delta() -> Json:
 def _private() -> Json:
     way = _object({"through": _TEXT, "to": {"type": "string", "pattern": r"^[^.]+\..+$"}}, ["through", "to"])
     unit = {"anyOf": [_TEXT | {"maxLength": MAX_NAME, "not": {"const": "?"}}, way]}
+    rows = _count(MAX_ROWS_PER_GROUP)
     return _object(
         {
             "public": {"const": False},
@@ -106,10 +108,11 @@ def _private() -> Json:
             ),
             "people": _describe_shape(_TEXT, "Tables whose units are the same people have the same name for them."),
             "max_groups": _describe_shape(_count(MAX_GROUPS), "Groups of one answer that one unit may touch."),
-            "max_rows_per_group": _describe_shape(
-                _count(MAX_ROWS_PER_GROUP), "Rows of one unit counted in each group."
+            "max_rows_per_group": _describe_shape(rows, "Rows of one unit counted in each group."),
+            "max_rows": _describe_shape(
+                {"anyOf": [{"const": AUTO}, rows, _object({"auto_up_to": rows}, ["auto_up_to"])]},
+                'Rows of one unit counted in all groups together; "auto": chosen for each question.',
             ),
-            "max_rows": _describe_shape(_count(MAX_ROWS_PER_GROUP), "Rows of one unit counted in all groups together."),
             "columns": _columns(),
         },
         ["unit", "columns"],

@@ -8,25 +8,18 @@ from fractions import Fraction
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tacit.policy.check import INT64, KEY_DESCRIPTIONS, MAX_NAME, describe_value, format_decimal, parse_key
+from tacit.policy.contribution_caps import load_caps
 from tacit.policy.model import ROW_UNIT, Column, Key, Table, Type, UnitForeignKey
 from tacit.policy.section import Section
 from tacit.query.timestamps import parse_iso_timestamp, to_datetime, to_microseconds
 from tacit.query.types import ORDERED_TYPES, TIME_TYPES
 
 UNFILLED = "?"
-MAX_GROUPS = 10_000
-MAX_ROWS_PER_GROUP = 1_000_000
 MAX_VALUES = 10_000
 MAX_UNIQUE = 16  # columns of a key
 MAX_FLOAT = 10**15
 UTC = "UTC"
 MAX_STEPS = 2**52  # so that every point of a float's grid, and its number, is exact in double precision
-
-_MEANING = {
-    "max_groups": "the most groups of one answer that one unit may touch; more of its groups are left out",
-    "max_rows_per_group": "the most rows of one unit that count in one group; more of its rows are left out",
-    "max_rows": "the most rows of one unit that count in one answer; more of its rows are left out",
-}
 
 
 def load_tables(at: Section) -> tuple[Table, ...]:
@@ -87,15 +80,13 @@ def _table(at: Section) -> Table:
             "stands in public tables only", "unique", fix="leave it out: it is for tables that others are joined to"
         )
     unit = _unit(at)
-    groups = _contribution(at, unit, "max_groups", MAX_GROUPS)
-    rows = _contribution(at, unit, "max_rows_per_group", MAX_ROWS_PER_GROUP)
-    total = _total(at, unit, {"max_groups": groups, "max_rows_per_group": rows})
+    caps = load_caps(at, unit)
     people = at.text("people", "name the people, as in other tables that hold them") if "people" in at.entries else name
     if "people" in at.entries and not isinstance(unit, str):
         at.fail("are those of the table that the unit is reached through", "people", fix="leave it out")
     columns = _columns(at, public=False)
     unit = _spell(unit, columns) if isinstance(unit, str) else replace(unit, column=_spell(unit.column, columns))
-    return Table(name, unit, columns, groups, rows, people, total)
+    return Table(name, unit, columns, people=people, **caps._asdict())
 
 
 def _unique(at: Section, columns: tuple[Column, ...]) -> tuple[tuple[str, ...], ...]:
@@ -146,29 +137,6 @@ def _unit(at: Section) -> str | UnitForeignKey:
 def _columns(at: Section, *, public: bool) -> tuple[Column, ...]:
     columns = at.section("columns").sections('{} = {{ type = "int" }}', "age", DuplicateNames())
     return tuple(_column(column, public=public) for column in columns)
-
-
-def _contribution(at: Section, unit: str | UnitForeignKey, name: str, most: int) -> int:
-    """How much of one unit is counted. No default for a unit of many rows: it decides both noise and bias."""
-    fix = f'give {_MEANING[name]}; or write unit = "{ROW_UNIT}" where each row is one person'
-    if unit != ROW_UNIT:
-        return at.whole(name, 1, most, fix)
-    if name in at.entries and at.whole(name, 1, most, fix) != 1:
-        at.fail(
-            f'must be 1 or left out where unit = "{ROW_UNIT}"', name, fix="leave it out, or name a column as the unit"
-        )
-    return 1
-
-
-def _total(at: Section, unit: str | UnitForeignKey, others: dict[str, int]) -> int | None:
-    """How many rows of one unit count in all, if that is declared. The other caps are not above it."""
-    if "max_rows" not in at.entries:
-        return None
-    total = _contribution(at, unit, "max_rows", MAX_ROWS_PER_GROUP)
-    for name, cap in others.items():
-        if cap > total:
-            at.fail(f"{cap} is more than max_rows, which is {total}", name, fix=f"write {name} = {total}, or less")
-    return None if unit == ROW_UNIT else total
 
 
 def _column(at: Section, *, public: bool) -> Column:

@@ -111,7 +111,11 @@ def _describe_protection(table: Table) -> str:
     groups, rows = table.max_groups, table.max_rows_per_group
     kept = f"in at most {groups} groups, with at most {rows} rows in each"
     in_all = "" if table.max_rows is None else f" and {table.max_rows} in all"
-    return f"Each {table.unit} is protected, and counts {kept}{in_all}."
+    if not table.auto:
+        return f"Each {table.unit} is protected, and counts {kept}{in_all}."
+    most = "" if table.auto_up_to is None else f", up to what {table.auto_up_to} rows add"
+    others = f" Where a question cannot use that, it counts {kept}{in_all}." if table.has_caps else ""
+    return f"Each {table.unit} is protected. How much it may add is chosen for each question{most}.{others}"
 
 
 def _describe_domain(column: Column) -> str:

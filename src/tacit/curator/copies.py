@@ -84,9 +84,10 @@ def readings_of(policy: Policy) -> Readings:
 
 
 def plan_aggregation(policy: Policy, text: str) -> Aggregation | None:
-    """What an engine would be told; None where the question is refused."""
+    """What an engine would be told with the caps of the policy; None where the question is refused."""
+    capped = replace(policy, tables=tuple(replace(table, auto=False) for table in policy.tables))
     try:
-        return require_one(Planner(policy).plan(Question(text, epsilon=1))).exact
+        return require_one(Planner(capped).plan(Question(text, epsilon=1))).exact
     except Refused:
         return None
 

@@ -36,7 +36,7 @@ _MOST_ROWS = 2**31  # of a unit, where no number is declared
 
 def is_clipped(relation: Relation, aggregates: Sequence[BoundAggregate]) -> bool:
     """Whether a question's units are clipped; Refused where they cannot be, and the policy has no caps either."""
-    if relation.chosen is None or relation.unit is None or relation.single:
+    if relation.chosen is None or relation.unit is None or relation.single or not aggregates:
         return False
     others = [asked for asked in aggregates if not _is_sum(asked)]
     if others and not relation.chosen.has_caps:

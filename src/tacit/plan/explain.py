@@ -194,9 +194,8 @@ def _selection(shown: Shown, unit: str) -> str:
 
 def _noise(part: AnyPart) -> Noise:
     if isinstance(part, ClippedPart):
-        return Noise(
-            part.need.name, "clipped at a bound that a part of epsilon chooses; discrete Laplace noise", None, None
-        )
+        law = "clipped at a bound that a part of epsilon chooses; discrete Laplace noise"
+        return Noise(part.need.name, law, None, None)
     if isinstance(part, Pick):
         return Noise(part.need.name, _law(part.mechanism), None, None)
     unit = part.need.unit

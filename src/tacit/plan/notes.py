@@ -95,7 +95,7 @@ def about_null_key(scalar: Scalar, bound: TypedScalar) -> str:
 def about_rows(exact: Aggregation, unit: str, *, is_clipped: bool = False) -> tuple[str, ...]:
     """What every answer says of the rows it is about."""
     bars = "Error bars are about the noise; what the bounds cut off is not in them."
-    if not exact.measures and all(key.values is not None for key in exact.keys):
+    if not exact.measures and not is_clipped and all(key.values is not None for key in exact.keys):
         return ("All declared keys are listed, whether or not a row has them: no data was read.",)
     capped = _collect_clamp_notes(exact)
     if exact.unit is None:

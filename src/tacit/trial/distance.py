@@ -60,7 +60,7 @@ def estimate_distance(plan: Plan, one: SampledReleases, other: SampledReleases) 
     if plan.shown is not None:
         return total
     for index, part in enumerate(plan.parts):
-        if not isinstance(part, Part):
+        if isinstance(part, Pick):
             looks = [[release.parts[index] for release in each.looks] for each in (one, other)]
             total += (
                 _kolmogorov_distance(looks)

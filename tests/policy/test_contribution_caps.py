@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from tacit.curator.views import Schema
 from tacit.errors import PolicyError
+from tacit.mechanisms.clip_choice import share_for_choice
 from tacit.policy.check import check_policy
 from tacit.policy.contribution_caps import KEYS_PER_UNIT, MAX_GROUPS, MAX_ROWS_PER_GROUP
 from tacit.policy.load import load
@@ -21,6 +23,7 @@ from tacit.policy.model import Policy, Table
 from tacit.serve.console.view_models import view_schema
 
 MISTAKES = Path(__file__).parent / "mistakes"
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "policy.md"
 
 
 def policy_of(**caps: Any) -> Policy:
@@ -118,6 +121,20 @@ def test_each_field_is_in_the_digest(field: str):
     [table] = policy.tables
     changed = {"auto": False, "auto_up_to": 7, "has_caps": True}[field]
     assert replace(policy, tables=(replace(table, **{field: changed}),)).digest != policy.digest
+
+
+def test_the_guide_says_the_shares_of_epsilon_and_shows_tables_that_load():
+    page = GUIDE.read_text(encoding="utf-8").partition("## How many rows of one unit count")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (\d+) (?:and more|to (\d+)) \| (\d+) % \|$", page, re.MULTILINE)
+    for least, most, share in rows:
+        for groups in (int(least), int(most or 10**6)):
+            assert share_for_choice(groups) == int(share) / 100
+    # every number of groups is in one row of the table
+    assert [int(most) for _, most, _ in rows[1:]] == [int(least) - 1 for least, _, _ in rows[:-1]]
+    assert rows[-1][0] == "1"
+    shown = re.findall(r"^```text\n(max_.*?)^```", page, re.DOTALL | re.MULTILINE)
+    assert [policy_of(**tomllib.loads(text)).tables[0].auto for text in shown] == [True, True, False]
+    assert f"at most {KEYS_PER_UNIT}\nprivate keys" in page
 
 
 def toml_of(caps: dict[str, Any]) -> str:

@@ -44,13 +44,13 @@ def test_each_placeholder_is_asked_for_until_it_is_filled(tmp_path: Path):
     file = tmp_path / "clinic.toml"
     text = render_template("data/clinic.duckdb", TABLES)
     asked = []
-    for answer in ["row", *["0"] * 4, "row"]:
+    for answer in ["patient_id", *["0"] * 4, "row"]:
         error = refusal(file, text)
         assert error.at is not None
         lines = text.split("\n")
         line = lines[error.at.line - 1]
         assert line[error.at.column - 1 :].startswith('"?"')
-        lines[error.at.line - 1] = line.replace('"?"', f'"{answer}"' if answer == "row" else answer, 1)
+        lines[error.at.line - 1] = line.replace('"?"', answer if answer == "0" else f'"{answer}"', 1)
         text = "\n".join(lines)
         asked.append(error.what.split(":")[0])
     assert asked == [
@@ -83,14 +83,28 @@ def test_the_rule_for_delta_is_the_one_that_check_says():
     assert f"# {DELTA_RULE}." in render_template(None, {})
 
 
-def test_a_column_as_unit_asks_for_its_caps_next(tmp_path: Path):
+def test_a_column_as_unit_needs_no_caps(tmp_path: Path):
     text = render_template(None, TABLES).replace('unit = "?"', 'unit = "patient_id"', 1)
-    error = refusal(tmp_path / "clinic.toml", text)
+    assert "bounds are never read from the data" in refusal(tmp_path / "clinic.toml", text).what
+    error = refusal(tmp_path / "clinic.toml", text.replace('max_rows = "auto"\n', "", 1))
     assert error.what == "tables.visits.max_groups: is missing"
     assert error.at is not None
     assert error.at.excerpt == "[tables.visits]"
-    text = text.replace("# max_groups", "max_groups").replace("# max_rows", "max_rows")
-    assert "bounds are never read from the data" in refusal(tmp_path / "clinic.toml", text).what
+    assert 'write max_rows = "auto"' in error.fix
+
+
+def test_where_no_column_looks_like_a_unit_the_choice_is_a_comment(tmp_path: Path):
+    staff = render_template(None, {"staff": TABLES["staff on call"]})
+    assert '\n# max_rows = "auto"\n' in staff
+    file = tmp_path / "clinic.toml"
+    for unit in ('unit = "row"', 'unit = "who"\nmax_rows = "auto"', 'unit = "who"\nmax_rows = { auto_up_to = 500 }'):
+        file.write_text(staff.replace('unit = "?"', unit))
+        assert load(file).tables[0].auto == ("auto" in unit)
+    visits = render_template(None, {"visits": TABLES["visits"]})
+    assert '\nmax_rows = "auto"\n' in visits
+    # with this line beside it, a row or a public table is an error that says to leave it out
+    for instead in ('unit = "row"', "public = true"):
+        assert refusal(file, visits.replace('unit = "?"', instead)).fix.startswith("leave it out")
 
 
 def test_without_tables_it_is_an_example_that_loads(tmp_path: Path):
@@ -100,6 +114,7 @@ def test_without_tables_it_is_an_example_that_loads(tmp_path: Path):
     assert policy.source is None
     assert [(t.name, t.public) for t in policy.tables] == [("visits", False), ("wards", True)]
     assert [a.name for a in policy.analysts] == ["ada"]
+    assert (policy.tables[0].auto, policy.tables[0].has_caps) == (True, False)
 
 
 def test_what_the_comments_offer_is_valid(tmp_path: Path):
@@ -115,7 +130,8 @@ def test_what_the_comments_offer_is_valid(tmp_path: Path):
 def test_the_keys_that_the_comments_name_are_keys(tmp_path: Path):
     file = tmp_path / "clinic.toml"
     text = render_template(None, {"orders": [("total", Type.INT)], "items": [("day", Type.DATE), ("kind", Type.TEXT)]})
-    caps = "max_groups = 4\nmax_rows_per_group = 3\n"
+    caps = 'max_rows = "auto"\n'
+    assert f"# {caps}" in text
     way = 'unit = { through = "order_id", to = "orders.id" }'
     assert way in text
     for before, after in (

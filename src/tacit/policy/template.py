@@ -52,9 +52,9 @@ _TABLE = """
 # about nobody has public = true in place of a unit, and unique = true at the columns that others are joined on.
 [tables.{name}]
 unit = "?"{hint}
-# For a unit that is a column, say how much of one unit counts. What exceeds it is left out; more means more noise.
-# max_groups = 4            # groups of one answer that one unit may touch
-# max_rows_per_group = 3    # rows of one unit in each group
+# For a unit that is a column: how much one unit may add to an answer is chosen for each question, privately. A maximum
+# is max_rows = {{ auto_up_to = 500 }}. Leave it out where unit = "row" or public = true.
+{commented}max_rows = "auto"
 
 # The columns that analysts may name; delete the others. Types are those of the source; a CSV file has none, so they are
 # guessed from its values. What looks like the name of someone is left out: the unit needs no listing to be counted,
@@ -77,8 +77,7 @@ _EXAMPLE = """
 # The unit is whom the promise protects: the column that says whose row it is, or "row" where each row is one person.
 [tables.visits]
 unit = "patient_id"
-max_groups = 4              # groups of one answer that one patient may touch
-max_rows_per_group = 3      # rows of one patient in each group
+max_rows = "auto"           # how much one patient may add is chosen for each question; or { auto_up_to = 500 }
 
 # The columns that analysts may name. Numbers are read as if within lower and upper, which come from what a column
 # means and never from the data. Keys that are listed are public: all of them are shown, and a value that is not listed
@@ -144,7 +143,9 @@ def _table(name: str, columns: ColumnTypes) -> str:
     ]
     unit = next((column for column, _ in columns if is_identifier_name(column)), None)
     hint = "" if unit is None else f"    # {quote_string(unit)}, perhaps"
-    return _TABLE.format(name=format_key(name), hint=hint) + "".join(lines)
+    # without such a column the unit is likely each row, or nobody, and max_rows would be an error
+    commented = "# " if unit is None else ""
+    return _TABLE.format(name=format_key(name), hint=hint, commented=commented) + "".join(lines)
 
 
 def is_identifier_name(column: str) -> bool:

@@ -117,7 +117,7 @@ def ratios(kinds: tuple[str, ...]) -> Iterator[tuple[str, int, int, str, float, 
                 truth = np.bincount(group, minlength=groups).astype(np.float64)
                 for delta in DELTAS:
                     profile = ClippedSum(1, delta, groups).profile(unit, group, np.ones(len(unit), dtype=int))
-                    most = 1 + next(p for p in range(len(profile.clips)) if not profile.scaled[1][p + 1 :].any())
+                    most = min(len(profile.clips), 1 + max(profile.sums[1]))
                     for epsilon in EPSILONS:
                         rule = ClippedSum(epsilon, delta, groups)
                         best = hindsight(profile, truth, epsilon, delta, most)

@@ -112,14 +112,14 @@ Measurement = VectorMeasurement | QuantileMeasurement | TopKMeasurement
 class ReleasedVector:
     """An integer for each group, each with independent noise; one step of it is worth `unit`.
 
-    Where a clip is chosen, `missing` is about which part of a value is clipped off, in size where the vector
+    Where a clip was chosen, `missing` is about which part of a value is clipped off, in size where the vector
     `is_signed`. Before it is released, the clip `is_chosen` later, and the noise is that of what one row can add.
     """
 
     name: str
     mechanism: Laplace | Gaussian
     unit: Fraction
-    missing: Fraction = Fraction(0)
+    missing: Fraction | None = None
     is_signed: bool = False
     is_chosen: bool = False
 

@@ -9,7 +9,6 @@ from fractions import Fraction
 from operator import mul
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tacit.aggregates.base import Estimates, Floats, ReleasedVector, Releases
 from tacit.query.types import Type
@@ -44,8 +43,9 @@ class DirectEstimator:
     def estimate(self, released: Sequence[list[int]], releases: Releases, confidence: Fraction) -> Estimates:
         """Return the value of each group, with its interval."""
         vector = releases.vector(self.position)
-        found = around([(vector.unit, released[self.position])], _half_width(vector, confidence, self.type), self.type)
-        return reach_further(found, vector.missing, is_signed=vector.is_signed)
+        width = _half_width(vector, confidence, self.type)
+        found = around([(vector.unit, released[self.position])], width, self.type)
+        return reach_further(found, width, vector.missing, is_signed=vector.is_signed)
 
     def simulate(self, drawn: Sequence[Floats]) -> Floats:
         """Return the values that redrawn noise gives."""
@@ -77,16 +77,24 @@ def _half_width(vector: ReleasedVector, confidence: Fraction, kind: Type) -> Fra
     return width + Fraction(1, 2) if kind is Type.INT and vector.unit.denominator != 1 else width
 
 
-def reach_further(found: Estimates, missing: Fraction, *, is_signed: bool) -> Estimates:
-    """Return intervals that hold as much more of each value as is missing of the whole: above it, or on both sides."""
-    if missing == 0:
+def reach_further(found: Estimates, width: Fraction, missing: Fraction | None, *, is_signed: bool) -> Estimates:
+    """Return intervals that also hold what a clip may have cut off, above a value or on both sides of it.
+
+    That is as much of each value as is missing of the whole, by an estimate, and once more the half-width of the noise:
+    a clip is chosen so that units which cannot be told from noise lose about as much as the noise is (`clip_choice`).
+    """
+    if missing is None:
         return found
-    low, middle, high = found
-    share = float(missing / (1 - missing))
-    sizes = pc.abs(middle) if is_signed else pc.max_element_wise(middle, 0)
-    more = pc.ceil(pc.multiply(pc.cast(sizes, pa.float64()), share))
-    more = more if middle.type == pa.float64() else pc.cast(more, middle.type, safe=False)
-    return (pc.subtract(low, more) if is_signed else low), middle, pc.add(high, more)
+    low, middle, high = (some.to_pylist() for some in found)
+    share = missing / (1 - missing)
+    sizes = (Fraction(abs(value) if is_signed else max(value, 0)) for value in middle)
+    more = [size * share + width for size in sizes]
+    below = [end - size for end, size in zip(low, more, strict=True)] if is_signed else low
+    above = [end + size for end, size in zip(high, more, strict=True)]
+    if found[1].type == pa.float64():
+        return pa.array(map(float, below), pa.float64()), found[1], pa.array(map(float, above), pa.float64())
+    ends = [_fit(math.floor(end)) for end in below], [_fit(math.ceil(end)) for end in above]
+    return pa.array(ends[0], pa.int64()), found[1], pa.array(ends[1], pa.int64())
 
 
 def around(terms: list[tuple[Fraction, list[int]]], width: Fraction, kind: Type) -> Estimates:

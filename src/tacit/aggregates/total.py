@@ -55,8 +55,8 @@ class SumEstimator:
         """Return the sum of each group, with its interval."""
         sum_of, count_of = releases.vector(self.sum), releases.vector(self.count)
         terms = [(sum_of.unit, released[self.sum]), (self.center * count_of.unit, released[self.count])]
-        found = around(terms, self._half_width(releases, confidence), self.type)
-        return reach_further(found, sum_of.missing, is_signed=True)
+        width = self._half_width(releases, confidence)
+        return reach_further(around(terms, width, self.type), width, sum_of.missing, is_signed=True)
 
     def simulate(self, drawn: Sequence[Floats]) -> Floats:
         """Return the sums that redrawn noise gives."""

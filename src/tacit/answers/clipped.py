@@ -56,6 +56,6 @@ def _describe(clipping: Clipping, rule: ClippedSum, clip: StoredClip) -> tuple[s
     about = "less than 0.1 %" if missing < 0.001 else f"about {100 * missing:.2g} %"
     return (
         chosen,
-        f"By an estimate, {about} of the whole is cut off so. Intervals of counts and sums reach further by as much of "
-        "each value; what is cut off of one group may be more. Averages are those of what is left.",
+        f"By an estimate, {about} of the whole is cut off so. Intervals of counts and sums hold that and once more the "
+        "noise; what is cut off of one group may be more. Averages are those of what is left.",
     )

@@ -78,8 +78,12 @@ TYPES |= {"timestamp": pa.timestamp("us")}
 
 @lru_cache
 def policy_of(neighbors: str, groups: int, rows: int, total: int | None = None) -> Policy:
+    """The tables with caps."""
+    return tables_with(neighbors, caps(groups, rows, total))
+
+
+def tables_with(neighbors: str, bounds: dict[str, Any]) -> Policy:
     """Tables of each kind: units by a column, through another table, and rows that are units; a public table."""
-    bounds = caps(groups, rows, total)
     who = {"unit": "who", "people": "persons", **bounds}
     return load(
         {

@@ -11,7 +11,7 @@ of its own rows and of the groups, which are public, or selected before at their
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -34,9 +34,16 @@ _AGGREGATES = frozenset({"count", "sum", "avg"})
 _MOST_ROWS = 2**31  # of a unit, where no number is declared
 
 
-def is_clipped(relation: Relation, aggregates: Sequence[BoundAggregate]) -> bool:
-    """Whether a question's units are clipped; Refused where they cannot be, and the policy has no caps either."""
+def is_clipped(
+    relation: Relation, aggregates: Sequence[BoundAggregate], needed: Iterable[Measurement], groups: int | None
+) -> bool:
+    """Whether a question's units are clipped; Refused where they cannot be, and the policy has no caps either.
+
+    Where units are counted and there is one group, each adds one at most, and there is nothing to clip.
+    """
     if relation.chosen is None or relation.unit is None or relation.single or not aggregates:
+        return False
+    if groups == 1 and all(isinstance(need, VectorMeasurement) and need.is_per_unit for need in needed):
         return False
     others = [asked for asked in aggregates if not _is_sum(asked)]
     if others and not relation.chosen.has_caps:

@@ -289,7 +289,7 @@ class BoundQuestion:
             )
         accounted = contribution_to_account(self.each, relation.unit is not None)
         setting = Setting(accounted, self.policy.neighbors, groups)
-        if is_clipped(relation, self.halves.aggregates):
+        if is_clipped(relation, self.halves.aggregates, self.needed, groups):
             spending = spend_clipped(self.needed, price, delta, setting, relation)
         else:
             spending = spend(self.needed, price, delta, setting)

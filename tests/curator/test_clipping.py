@@ -1,0 +1,288 @@
+"""Questions whose clip is chosen from the data, `max_rows = "auto"`: what a unit moves, what is released and said.
+
+The first tests put neighboring databases through policy, plan and engine, as `test_sensitivity.py` does with caps: for
+every clip the clipped sums move by at most the clip in L1, and the histogram of norms by one unit. The audit draws
+whole releases. It rejects with probability below 1e-9 what is private, and must reject noise of a quarter.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import betaincinv
+from tests.curator import test_sensitivity as worlds
+from tests.support.counts import FULL
+from tests.support.policies import policy_of
+
+from tacit.aggregates.registry import read_question
+from tacit.answers.answer import Answer
+from tacit.answers.post_process import post_process
+from tacit.answers.stored import unpack
+from tacit.curator.ask import release
+from tacit.engines.reference import ReferenceEngine
+from tacit.errors import ErrorCode, Refused
+from tacit.mechanisms.clipped_sum import ClippedSum
+from tacit.mechanisms.laplace import Laplace
+from tacit.plan.accuracy import plan_within
+from tacit.plan.clipping import clipped_aggregation
+from tacit.plan.explain import explain
+from tacit.plan.noise import ClippedPart
+from tacit.plan.plan import Plan, plan_for
+from tacit.policy.load import load
+from tacit.policy.model import Policy
+from tacit.privacy.contribution_profile import BITS, ContributionProfile
+from tacit.sampling.bits import ReplayBits
+
+AUTO = {relation: worlds.tables_with(relation, {"max_rows": "auto"}) for relation in ("add-remove", "replace")}
+SUMS = [pair for pair in worlds.AGGREGATES if pair[0].split("(")[0] in {"COUNT", "SUM", "AVG", "COUNT_IF", "AVG_IF"}]
+SUMS = [pair for pair in SUMS if "DISTINCT" not in pair[0] or pair[0] == "COUNT(DISTINCT who)"]
+SEEDS = 60 if FULL else 2
+
+
+def is_clipped(source: str) -> bool:
+    try:
+        plan = planned(worlds.asked(source, ["COUNT(*)"], "", ""), AUTO["replace"])
+    except Refused:  # a number of a unit's rows has no bounds
+        return False
+    return plan.recipe.clipping is not None
+
+
+def planned(sql: str, policy: Policy, epsilon: int = 1) -> Plan:
+    return plan_for(read_question(sql), policy, epsilon)
+
+
+SOURCES = [name for name in worlds.SOURCES if is_clipped(name)]
+
+
+def test_units_are_clipped_where_they_may_have_several_rows():
+    assert {"units", "through", "units with public", "units with units", "rows of a unit by more"} <= set(SOURCES)
+    assert not {"rows", "rows twice", "one row of a unit"} & set(SOURCES)
+
+
+def profiles(plan: Plan, engines: list[Any]) -> list[ContributionProfile]:
+    """What is released from, of each database, over all groups that any of them has."""
+    clipping = plan.recipe.clipping
+    assert clipping is not None
+    if plan.recipe.groups is None:
+        groups = sorted(set().union(*(engine.run(plan.exact) for engine in engines)), key=repr)
+    else:
+        groups = list(product(*(key.values or () for key in plan.exact.keys)))
+    parts = [part for part in plan.parts if isinstance(part, ClippedPart)]
+    node = clipped_aggregation(plan.exact, parts, groups, clipping.mechanism.largest)
+    return [engine.profile(node) for engine in engines]
+
+
+def check_distance(one: ContributionProfile, other: ContributionProfile, units: int) -> None:
+    """Two databases that differ by so many units differ by no more than these add."""
+    assert np.abs(one.units - other.units).sum() <= units
+    for place, clip in enumerate(one.clips):
+        moved = sum(abs(a - b) for a, b in zip(one.clip(place, 1), other.clip(place, 1), strict=True))
+        assert moved <= units * clip << BITS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+def test_one_unit_moves_the_clipped_sums_by_no_more_than_the_clip(source, relation):
+    possible, seen = worlds.those(SUMS, source), 0
+    for seed in range(SEEDS):
+        rng = random.Random(f"{source} {seed}")
+        others = [(rng.choice([0, 1, 2, None]), worlds.unit(rng, 4)) for _ in range(rng.randint(0, 3))]
+        engines = [
+            ReferenceEngine(worlds.database_of(others)),
+            ReferenceEngine(worlds.database_of(others, 8, worlds.unit(rng, 12))),
+            ReferenceEngine(worlds.database_of(others, 9, worlds.unit(rng, 12))),
+        ]
+        for number in range(3):
+            some = rng.sample(possible, min(rng.randint(1, 3), len(possible))) if number else ["COUNT(*)"]
+            keys, where = rng.choice(worlds.those(worlds.KEYS, source)), rng.choice(worlds.those(worlds.WHERE, source))
+            try:
+                plan = planned(worlds.asked(source, some, keys, where), AUTO[relation])
+            except Refused as refusal:  # a number of a unit's rows has no bounds
+                assert refusal.code is ErrorCode.UNBOUNDED
+                continue
+            if plan.recipe.clipping is None:  # units are counted in one group
+                continue
+            seen += 1
+            without, old, new = profiles(plan, engines)
+            check_distance(without, old, 1)
+            check_distance(without, new, 1)
+            check_distance(old, new, 2)
+            assert plan.epsilon_delta[0] <= 1
+    assert seen >= SEEDS
+
+
+SMALL = {"type": "int", "lower": -3, "upper": 10}
+VISITS = {"x": SMALL, "g": {"type": "text", "values": ["a", "b"]}, "t": {"type": "text"}}
+
+
+def visits(bound: Any = "auto", **privacy: Any) -> Policy:
+    return load(policy_of({"visits": {"unit": "who", "max_rows": bound, "columns": VISITS}}, **privacy))
+
+
+def rows_of(*sizes: int) -> ReferenceEngine:
+    """Units with so many rows, in both groups in turn."""
+    letters = [(who, "ab"[number % 2]) for who, size in enumerate(sizes) for number in range(size)]
+    return ReferenceEngine({"visits": [{"who": who, "x": 10, "g": letter, "t": letter} for who, letter in letters]})
+
+
+COUNT = "SELECT COUNT(*) AS n FROM visits"
+
+
+def test_the_worst_unit_reaches_the_clip_exactly():
+    nobody, many = profiles(planned(COUNT, visits()), [rows_of(1, 2), rows_of(1, 2, 64)])
+    place = nobody.clips.index(16)
+    assert many.clip(place, 1)[0] - nobody.clip(place, 1)[0] == 16 << BITS
+
+
+def test_a_clip_that_is_too_large_by_one_step_is_noticed(monkeypatch):
+    nobody, many = profiles(planned(COUNT, visits()), [rows_of(1, 2), rows_of(1, 2, 64)])
+    true = ContributionProfile.clip
+
+    def wrong(profile: ContributionProfile, place: int, norm: int) -> list[int]:
+        return [number + len(profile.sums[1]) for number in true(profile, place, norm)]
+
+    monkeypatch.setattr(ContributionProfile, "clip", wrong)
+    with pytest.raises(AssertionError):
+        check_distance(nobody, many, 1)
+
+
+AUDITED = 60_000 if FULL else 6_000
+ALARM = 1e-10
+
+
+def lower_bound(plan: Plan, one: ContributionProfile, other: ContributionProfile, seed: bytes) -> float:
+    """A bound on epsilon from below, wrong with probability ALARM: the best of some thresholds on half of the draws."""
+    rule, bits, half = plan.recipe.clipping.mechanism, ReplayBits(seed), AUDITED // 2
+    drawn = np.array([[rule.release_profile(each, bits).values[0] for _ in range(AUDITED)] for each in (one, other)])
+    first, second = drawn[:, :half], drawn[:, half:]
+    points = np.quantile(first, np.linspace(0.02, 0.98, 49))
+    ratios = [(np.mean(first[1] > t) + 1e-3) / (np.mean(first[0] > t) + 1e-3) for t in points]
+    at = points[int(np.argmax(ratios))]
+    most, least = (int(np.sum(sample > at)) for sample in (second[1], second[0]))
+    low = betaincinv(most, half - most + 1, ALARM) if most else 0.0
+    high = 1 - betaincinv(half - least, least + 1, ALARM)
+    return math.log(low / high) if low > 0 else -math.inf
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_planted", [False, True])
+def test_whole_releases_stay_within_the_epsilon_claimed_and_noise_of_a_quarter_does_not(is_planted, monkeypatch):
+    plan = planned(COUNT, visits(), epsilon=2)
+    one, other = profiles(plan, [rows_of(*[3] * 12), rows_of(*[3] * 12, 500)])
+    if is_planted:
+        true = ClippedSum.laplace
+        monkeypatch.setattr(ClippedSum, "laplace", lambda self, clip: Laplace(true(self, clip).scale / 4))
+    assert (lower_bound(plan, one, other, b"audit") > 2) is is_planted
+
+
+def answered(plan: Plan, engine: Any, seed: bytes = b"seed") -> Answer:
+    return shown(plan, release(plan, engine, ReplayBits(seed)))
+
+
+def shown(plan: Plan, stored: bytes) -> Answer:
+    return post_process(stored, plan.recipe, None, Fraction(95, 100))  # type: ignore[arg-type]
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(sizes=st.lists(st.integers(1, 9), min_size=30, max_size=60), seed=st.binary(min_size=1, max_size=4))
+def test_counts_sums_and_averages_are_those_of_the_rows_up_to_noise(sizes, seed):
+    """At a large epsilon nothing is clipped and the noise is small."""
+    plan = planned("SELECT g, COUNT(*) AS n, SUM(x) AS s, AVG(x) AS a FROM visits GROUP BY g", visits(), epsilon=1000)
+    for place, row in enumerate(answered(plan, rows_of(*sizes), seed).to_arrow().to_pylist()):
+        rows = sum((size + 1 - place) // 2 for size in sizes)
+        assert abs(row["n"] - rows) <= 3
+        assert abs(row["s"] - 10 * rows) <= 30
+        assert rows < 15 or row["a"] == pytest.approx(10, abs=1.5)
+
+
+def test_a_clip_is_stored_and_shown_and_in_no_other_release():
+    plan = planned("SELECT g, COUNT(*) AS n FROM visits GROUP BY g", visits())
+    stored = release(plan, rows_of(*[4] * 2_000), ReplayBits(b"clip"))
+    clip = unpack(stored).clip
+    assert clip is not None
+    assert json.loads(stored)["clip"] == [clip.clip, clip.lost, clip.whole]
+    assert clip.clip in {4, 6, 8}
+    answer = shown(plan, stored)
+    assert any(f"clipped at what {clip.clip} rows" in note for note in answer.notes)
+    (first, _) = answer.to_arrow().to_pylist()
+    assert first["n_low"] <= 4_000 <= first["n_high"]
+    capped = load(policy_of({"visits": {"unit": "who", "max_groups": 2, "max_rows_per_group": 2, "columns": VISITS}}))
+    assert b"clip" not in release(planned(COUNT, capped), rows_of(3), ReplayBits(b"x"))
+
+
+def test_intervals_reach_up_by_what_is_missing_and_once_more_by_the_noise():
+    plan = planned(COUNT, visits())
+    stored = b'{"clip":[8,100,1000],"groups":null,"parts":[[943718400]]}'  # 900 rows, of about 1,000
+    (row,) = shown(plan, stored).to_arrow().to_pylist()
+    width = row["n"] - row["n_low"]
+    assert row["n"] == 900
+    assert row["n_high"] == pytest.approx(900 + 2 * width + 100, abs=2)
+    assert width == pytest.approx(8 / 0.65 * math.log(20), abs=2)  # a clip of 8, at 0.65 of epsilon
+
+
+def test_private_keys_are_selected_before_units_are_clipped():
+    plan = planned("SELECT t, COUNT(*) AS n FROM visits GROUP BY t", visits(delta=1e-3, delta_per_question=1e-6))
+    found = unpack(release(plan, rows_of(*[4] * 1_000), ReplayBits(b"keys")))
+    assert found.groups == [("a",), ("b",)]
+    assert found.clip is not None
+    few = unpack(release(plan, rows_of(4), ReplayBits(b"keys")))
+    assert few.groups == []
+    assert few.parts == [[]]
+    assert shown(plan, release(plan, rows_of(4), ReplayBits(b"keys"))).to_arrow().num_rows == 0
+    assert plan.epsilon_delta[1] <= Fraction(1, 10**6)
+
+
+@pytest.mark.parametrize("aggregate", ["MEDIAN(x)", "COUNT(DISTINCT x)", "VAR_POP(x)", "COUNT(*), MODE(g)"])
+def test_what_cannot_be_clipped_needs_caps(aggregate):
+    sql = f"SELECT {aggregate} FROM visits"
+    with pytest.raises(Refused, match="needs a cap on the rows") as refusal:
+        planned(sql, visits())
+    assert refusal.value.code is ErrorCode.UNBOUNDED
+    assert "max_rows = { auto_up_to = 100 }" in refusal.value.fix
+    plan = planned(sql, visits({"auto_up_to": 100}))
+    assert plan.recipe.clipping is None
+    assert plan.exact.keep.most == 100
+
+
+def test_a_declared_maximum_bounds_the_clip():
+    plan = planned(COUNT, visits({"auto_up_to": 12}))
+    (profile,) = profiles(plan, [rows_of(*[500] * 50)])
+    assert profile.clips[-1] == 12
+    assert planned(COUNT, visits()).key != plan.key
+
+
+def test_a_number_of_one_units_rows_has_no_bounds_without_caps():
+    per_unit = "SELECT AVG(n) FROM (SELECT who, COUNT(*) AS n FROM visits GROUP BY who) AS often"
+    with pytest.raises(Refused) as refusal:
+        planned(per_unit, visits())
+    assert refusal.value.code is ErrorCode.UNBOUNDED
+    assert planned(per_unit, visits({"auto_up_to": 20}))
+    assert planned(per_unit.replace("AVG(n)", "AVG(LEAST(n, 20))"), visits()).recipe.clipping is None
+
+
+def test_units_are_counted_without_a_clip_where_there_is_one_group():
+    assert planned("SELECT COUNT(DISTINCT who) FROM visits", visits()).recipe.clipping is None
+    assert planned("SELECT g, COUNT(DISTINCT who) FROM visits GROUP BY g", visits()).recipe.clipping is not None
+
+
+def test_what_explain_says():
+    policy = visits()
+    text = str(explain(planned("SELECT g, COUNT(*) AS n, AVG(x) AS a FROM visits GROUP BY g", policy), policy, 0.95))
+    assert "clipped at a bound that a part of epsilon chooses" in text
+    assert "for each row that the clip lets one unit add" in text
+    assert "After WHERE, what each who adds is clipped" in text
+
+
+def test_no_epsilon_is_found_by_the_accuracy_of_what_is_clipped():
+    with pytest.raises(Refused, match="depends on the data"):
+        plan_within(read_question(COUNT), visits(), {"n": 50}, Fraction(95, 100))

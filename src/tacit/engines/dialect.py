@@ -39,6 +39,8 @@ class Dialect:
     hashed: str = "CAST(md5_number({0}) >> 65 AS BIGINT)"  # 63 bits of a text
     total: str = "SUM({0})"  # of 64-bit integers, without overflow
     quotient: str = "({0} // {1})"  # of integers that are not negative, rounded down
+    widest: str = "HUGEINT"  # the type of the widest integers: of 126 bits at least
+    wide_quotient: str = "({0} // {1})"  # the same of these
     after_first_day: str = "(DATE '0001-01-01' + {0})"  # so many days
     narrowed: str = "TRY_CAST({0} AS BIGINT)"  # a total that 64 bits hold, where CASE has found that they do
     log10: str = "log10"
@@ -149,6 +151,8 @@ POSTGRES = Dialect(
     + " AS BIT(64)) >> 1 AS BIGINT)"
     " FROM (SELECT CAST(CAST('x' || right(md5({0}), 16) AS BIT(64)) AS BIGINT) AS v OFFSET 0) AS once)",
     quotient="({0} / {1})",
+    widest="NUMERIC",
+    wide_quotient="div({0}, {1})",
     log10="log",
     narrowed="CAST({0} AS BIGINT)",
     qualify=False,
@@ -202,6 +206,8 @@ SPARK = Dialect(
     " '$8$7$6$5$4$3$2$1'), 16, -10) AS BIGINT), 1)",
     total="SUM(CAST({0} AS DECIMAL(28, 0)))",
     quotient="({0} DIV {1})",
+    widest="DECIMAL(38, 0)",
+    wide_quotient="({0} DIV {1})",  # a BIGINT, which holds the shares of a norm
     after_first_day="date_add(DATE '0001-01-01', {0})",
     position="instr",
     order="{0} NULLS LAST",

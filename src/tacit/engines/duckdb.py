@@ -26,12 +26,15 @@ from tacit.engines.infer_csv import infer_csv_types
 from tacit.engines.ingest import Layouts, NoLayouts, has_unique, open_read_tables, read_source
 from tacit.engines.layout import plan_copy_scan
 from tacit.engines.left_out import LeftOut
-from tacit.engines.limit_joins import limit_joins
-from tacit.engines.readings import Readings, use_readings, use_readings_of_rows
-from tacit.engines.run_statements import run_aggregation
+from tacit.engines.limit_joins import limit_clipped_joins, limit_joins
+from tacit.engines.profile_statements import run_profile
+from tacit.engines.readings import Readings, use_readings, use_readings_of_clipped, use_readings_of_rows
+from tacit.engines.run_statements import StatementRunner, run_aggregation
 from tacit.engines.sql_statements import write_some_rows
 from tacit.engines.stored import Kind, tables_of
 from tacit.engines.unit_rows import OneRowPerUnit, write_one_row_per_unit
+from tacit.privacy.contribution_profile import ContributionProfile
+from tacit.query.clipped_aggregation import ClippedAggregation
 from tacit.query.nodes import Aggregation, RelationalNode
 from tacit.query.types import Type
 
@@ -104,12 +107,13 @@ class DuckDBEngine:
     def _compute_in_sql(self, aggregation: Aggregation) -> GroupedMeasures:
         """The same by SQL alone."""
         with self._snapshot() as cursor:
+            return run_aggregation(aggregation, self._copy.sources, DUCKDB, _run_within_limit(cursor))
 
-            def rows(statement: str) -> list[tuple[Any, ...]]:
-                seconds_left()  # an interrupt between two statements stops neither
-                return _fetch_rows(cursor.execute(statement))
-
-            return run_aggregation(aggregation, self._copy.sources, DUCKDB, rows)
+    def profile(self, aggregation: ClippedAggregation) -> ContributionProfile:
+        """How many units there are of each L1 norm, and what those of a norm add."""
+        node = limit_clipped_joins(use_readings_of_clipped(aggregation, self._readings))
+        with self._snapshot() as cursor:
+            return run_profile(node, self._copy.sources, DUCKDB, _run_within_limit(cursor))
 
     def read(self, rows: RelationalNode, most: int) -> list[tuple[Any, ...]]:
         """The rows of a node over public tables, at most so many of them, in no order."""
@@ -181,6 +185,16 @@ def read_columns(source: Path) -> dict[str, list[tuple[str, Type | LeftOut]]]:
             else:
                 found[table] = [(column, to_declared_type(kind) or LeftOut(kind)) for column, kind in stored.items()]
         return found
+
+
+def _run_within_limit(cursor: DuckDBPyConnection) -> StatementRunner:
+    """Runs statements of a question until its time is over."""
+
+    def rows(statement: str) -> list[tuple[Any, ...]]:
+        seconds_left()  # an interrupt between two statements stops neither
+        return _fetch_rows(cursor.execute(statement))
+
+    return rows
 
 
 def _fetch_rows(cursor: DuckDBPyConnection) -> list[tuple[Any, ...]]:

@@ -18,13 +18,16 @@ from tacit.engines.base import GroupedMeasures, NothingSent, TableSchema
 from tacit.engines.deadline import seconds_left
 from tacit.engines.dialect import POSTGRES, POSTGRES_17
 from tacit.engines.left_out import LeftOut
-from tacit.engines.limit_joins import limit_joins
-from tacit.engines.run_statements import run_aggregation
+from tacit.engines.limit_joins import limit_clipped_joins, limit_joins
+from tacit.engines.profile_statements import run_profile
+from tacit.engines.run_statements import StatementRunner, run_aggregation
 from tacit.engines.sql_statements import write_some_rows
-from tacit.engines.underflow import guard_products
+from tacit.engines.underflow import FloatColumns, guard_clipped_products, guard_products
 from tacit.engines.uniqueness import write_is_unique
 from tacit.errors import DataError, ErrorCode, ParameterError
 from tacit.extras import missing_extra
+from tacit.privacy.contribution_profile import ContributionProfile
+from tacit.query.clipped_aggregation import ClippedAggregation
 from tacit.query.nodes import Aggregation, RelationalNode
 from tacit.query.types import Type
 
@@ -98,20 +101,33 @@ class PostgresEngine:
 
     def run(self, aggregation: Aggregation) -> GroupedMeasures:
         """For each group that has rows, its keys and the cell of each measure, all over one state of the tables."""
-        floats = {
+        node = guard_products(limit_joins(aggregation), self._list_floats())
+        with self._snapshot() as connection:
+            return run_aggregation(node, self._sources, self._dialect, self._run_within_limit(connection))
+
+    def profile(self, aggregation: ClippedAggregation) -> ContributionProfile:
+        """How many units there are of each L1 norm, and what those of a norm add, by one statement."""
+        node = guard_clipped_products(limit_clipped_joins(aggregation), self._list_floats())
+        with self._snapshot() as connection:
+            return run_profile(node, self._sources, self._dialect, self._run_within_limit(connection))
+
+    def _list_floats(self) -> dict[str, FloatColumns]:
+        """The columns of each table that are floats."""
+        return {
             table: frozenset(column for column, kind in kinds.items() if kind is Type.FLOAT)
             for table, kinds in self._kinds.items()
         }
-        node = guard_products(limit_joins(aggregation), floats)
-        with self._snapshot() as connection:
 
-            def rows(statement: str) -> list[tuple[Any, ...]]:
-                left = seconds_left()
-                if left is not None and left < self._timeout:  # for this transaction only
-                    connection.execute(_LIMIT, (f"{max(1, round(left * 1000))}ms",))
-                return connection.execute(statement.encode()).fetchall()
+    def _run_within_limit(self, connection: Connection) -> StatementRunner:
+        """Runs statements of a question, for as long as is left of its time."""
 
-            return run_aggregation(node, self._sources, self._dialect, rows)
+        def rows(statement: str) -> list[tuple[Any, ...]]:
+            left = seconds_left()
+            if left is not None and left < self._timeout:  # for this transaction only
+                connection.execute(_LIMIT, (f"{max(1, round(left * 1000))}ms",))
+            return connection.execute(statement.encode()).fetchall()
+
+        return rows
 
     def read(self, rows: RelationalNode, most: int) -> list[tuple[Any, ...]]:
         """The rows of a node over public tables, at most so many of them, in no order."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from tacit.engines.layout import substitute
 from tacit.engines.unit_rows import OneRowPerUnit
+from tacit.query.clipped_aggregation import ClippedAggregation, change_measures
 from tacit.query.nodes import (
     Aggregation,
     ColumnReference,
@@ -46,6 +47,18 @@ def use_readings(node: Aggregation, readings: Readings) -> Aggregation:
         where=None if node.where is None else change(node.where),
         keys=tuple(replace(key, scalar=change(key.scalar)) for key in node.keys),
         measures=tuple(_change_measure(measure, change) for measure in node.measures),
+    )
+
+
+def use_readings_of_clipped(node: ClippedAggregation, readings: Readings) -> ClippedAggregation:
+    """The same where a clip bounds what a unit adds."""
+    change = _replace_readings(node.source, readings)
+    return replace(
+        node,
+        source=_change_rows(node.source, change),
+        where=None if node.where is None else change(node.where),
+        keys=tuple(replace(key, scalar=change(key.scalar)) for key in node.keys),
+        vectors=change_measures(node.vectors, lambda measure: _change_measure(measure, change)),
     )
 
 

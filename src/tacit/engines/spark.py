@@ -17,7 +17,8 @@ from tacit.engines.base import GroupedMeasures, NothingSent, TableSchema
 from tacit.engines.deadline import seconds_left
 from tacit.engines.dialect import SPARK
 from tacit.engines.left_out import suggest_type
-from tacit.engines.limit_joins import limit_joins
+from tacit.engines.limit_joins import limit_clipped_joins, limit_joins
+from tacit.engines.profile_statements import run_profile
 from tacit.engines.read_times import FIRST_DAY, LAST_DAY, keep_within_years, to_date
 from tacit.engines.run_statements import run_aggregation
 from tacit.engines.sql_statements import write_some_rows
@@ -25,6 +26,8 @@ from tacit.engines.uniqueness import write_is_unique
 from tacit.engines.zones import UTC
 from tacit.errors import DataError, ErrorCode
 from tacit.extras import missing_extra
+from tacit.privacy.contribution_profile import ContributionProfile
+from tacit.query.clipped_aggregation import ClippedAggregation
 from tacit.query.nodes import Aggregation, RelationalNode
 from tacit.query.timestamps import DAY, HOUR, MINUTE, SECOND, UNIX_EPOCH
 from tacit.query.types import Type
@@ -108,13 +111,22 @@ class SparkEngine:
 
     def run(self, aggregation: Aggregation) -> GroupedMeasures:
         """For each group that has rows, its keys and the cell of each measure."""
+        self._check_session()
+        return run_aggregation(limit_joins(aggregation), self._sources, SPARK, self._rows)
+
+    def profile(self, aggregation: ClippedAggregation) -> ContributionProfile:
+        """How many units there are of each L1 norm, and what those of a norm add, by one statement."""
+        self._check_session()
+        return run_profile(limit_clipped_joins(aggregation), self._sources, SPARK, self._rows)
+
+    def _check_session(self) -> None:
+        """Raise before anything is sent where the session is stopped; whatever fails later may be due to rows."""
         try:
             begin, end, _ = _job_tag_functions(self._session)
             begin("tacit")
             end("tacit")
-        except Exception as error:  # a session that is stopped; whatever comes later may be due to rows
+        except Exception as error:
             raise NothingSent from error
-        return run_aggregation(limit_joins(aggregation), self._sources, SPARK, self._rows)
 
     def read(self, rows: RelationalNode, most: int) -> list[tuple[Any, ...]]:
         """The rows of a node over public tables, at most so many of them, in no order."""

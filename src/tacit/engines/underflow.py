@@ -13,6 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from tacit.engines.dialect import FLUSH_TO_ZERO
+from tacit.query.clipped_aggregation import ClippedAggregation, change_measures
 from tacit.query.functions import Function
 from tacit.query.nodes import (
     Aggregation,
@@ -65,6 +66,18 @@ def guard_products(node: Aggregation, tables: Mapping[str, FloatColumns]) -> Agg
         where=None if node.where is None else guard_scalar(node.where, floats),
         keys=tuple(replace(key, scalar=guard_scalar(key.scalar, floats)) for key in node.keys),
         measures=tuple(_measure(measure, floats) for measure in node.measures),
+    )
+
+
+def guard_clipped_products(node: ClippedAggregation, tables: Mapping[str, FloatColumns]) -> ClippedAggregation:
+    """The same where a clip bounds what a unit adds."""
+    source, floats = _rows(node.source, tables)
+    return replace(
+        node,
+        source=source,
+        where=None if node.where is None else guard_scalar(node.where, floats),
+        keys=tuple(replace(key, scalar=guard_scalar(key.scalar, floats)) for key in node.keys),
+        vectors=change_measures(node.vectors, lambda measure: _measure(measure, floats)),
     )
 
 

@@ -7,7 +7,8 @@ other groups than those listed are left out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from tacit.query.nodes import ExactStatistic, GroupKey, RelationalNode, Scalar
 from tacit.query.types import Key
@@ -46,3 +47,13 @@ class ClippedAggregation:
     def size(self) -> int:
         """How many entries a unit's vector has."""
         return len(self.groups) * len(self.vectors)
+
+
+def change_measures(
+    vectors: tuple[WeightedVector, ...], change: Callable[[ExactStatistic], ExactStatistic]
+) -> tuple[WeightedVector, ...]:
+    """The vectors with each measure changed."""
+    return tuple(
+        replace(vector, terms=tuple((factor, change(measure)) for factor, measure in vector.terms))
+        for vector in vectors
+    )

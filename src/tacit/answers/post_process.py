@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from tacit.accounting.receipt import Receipt
 from tacit.answers.answer import Answer
-from tacit.answers.clipped import resolve_clip
 from tacit.answers.columns import AnswerColumn, IntervalKind
 from tacit.answers.compound import compound_columns, compute_compound, selects_by_noise
 from tacit.answers.post_processing_plan import (
@@ -26,6 +25,7 @@ from tacit.answers.post_processing_plan import (
 )
 from tacit.answers.propagate import render_result_sql, simulate_intervals
 from tacit.answers.released_table import connection, noisy_table
+from tacit.answers.resolve_clip import resolve_clip
 from tacit.answers.stored import Release, unpack, unpack_all
 from tacit.engines import scalars as sql
 from tacit.query.nodes import OrderItem, ReleasedValue, walk

@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from tacit.aggregates.base import Estimator, Releases
-from tacit.answers.clipped import Clipping
+from tacit.answers.clipping import Clipping
 from tacit.answers.program import Node
 from tacit.query.nodes import OrderItem, ReleasedKey, ReleasedValue, Scalar
 from tacit.query.types import Key, Type

@@ -15,10 +15,10 @@ from typing import Any
 import pyarrow as pa
 
 from tacit.answers.choosing_values import ChoosingValue, releases_read
-from tacit.answers.clipped import resolve_clip
 from tacit.answers.post_processing_plan import CompoundPostProcessingPlan
 from tacit.answers.program import render
 from tacit.answers.released_table import connection, noisy_table
+from tacit.answers.resolve_clip import resolve_clip
 from tacit.answers.stored import Release
 from tacit.query.bound import LEAST_INT, MOST_INT
 from tacit.query.nodes import LiteralValue

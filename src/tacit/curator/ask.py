@@ -105,7 +105,7 @@ def release(plan: AnyPlan, engine: Engine, bits: Bits, seconds: float | None = N
         listed = [None if member.listed is None else member.listed.read(engine) for member in plan.members]
         fresh = refresh_bits(bits)
         each = zip(plan.members, exact, listed, strict=True)
-        return pack_all([member.release(found, fresh, keys, engine.profile) for member, found, keys in each])
+        return pack_all([member.release(found, fresh, keys, engine) for member, found, keys in each])
 
 
 def _release_in_turn(plan: AnyPlan, engine: Engine, bits: Bits, seconds: float | None) -> bytes:
@@ -126,7 +126,7 @@ def _release_in_turn(plan: AnyPlan, engine: Engine, bits: Bits, seconds: float |
             for place in ready:
                 member = replace(plan.members[place], exact=fill(plan.members[place].exact, known))
                 keys = None if member.listed is None else member.listed.read(engine)
-                releases[place] = member.release(member.compute(engine), fresh, keys, engine.profile)
+                releases[place] = member.release(member.compute(engine), fresh, keys, engine)
                 del waiting[place]
             for value in plan.values:
                 needed = {plan.recipe.places[index] for index in releases_read(value.program)}

@@ -52,7 +52,7 @@ def limit_joins(node: Aggregation, most: int = MOST_JOINED) -> Aggregation:
     """The aggregation, with every join on the unit limited. The node itself where there is none to limit."""
     if not has_joins_on_units(node.source):
         return node
-    return replace(node, source=limit_joined_rows(node.source, node.where, _used(node, node.measures), most))
+    return replace(node, source=limit_joined_rows(node.source, node.where, _list_used(node, node.measures), most))
 
 
 def limit_clipped_joins(node: ClippedAggregation, most: int = MOST_JOINED) -> ClippedAggregation:
@@ -60,10 +60,10 @@ def limit_clipped_joins(node: ClippedAggregation, most: int = MOST_JOINED) -> Cl
     if not has_joins_on_units(node.source):
         return node
     measures = [measure for vector in node.vectors for _, measure in vector.terms]
-    return replace(node, source=limit_joined_rows(node.source, node.where, _used(node, measures), most))
+    return replace(node, source=limit_joined_rows(node.source, node.where, _list_used(node, measures), most))
 
 
-def _used(node: Aggregation | ClippedAggregation, measures: Iterable[ExactStatistic]) -> list[Scalar]:
+def _list_used(node: Aggregation | ClippedAggregation, measures: Iterable[ExactStatistic]) -> list[Scalar]:
     """What is used of a row besides the condition."""
     unit: list[Scalar] = [] if node.unit is None else [ColumnReference(node.unit)]
     arguments = (measure.argument for measure in measures if measure.argument is not None)

@@ -17,7 +17,7 @@ from fractions import Fraction
 
 from tacit.aggregates.argument import quote_aggregate
 from tacit.aggregates.base import BoundAggregate, Measurement, ReleasedVector, VectorMeasurement
-from tacit.answers.clipped import Clipping
+from tacit.answers.clipping import Clipping
 from tacit.errors import ErrorCode, Refused
 from tacit.mechanisms.clipped_sum import LARGEST_CLIP, ClippedSum
 from tacit.mechanisms.partition import PartitionSelection

@@ -36,6 +36,7 @@ from tacit.query.nodes import (
 
 _MOST_KEYS = 20  # of rows that two tables make together
 _MOST_COMBINATIONS = 100_000  # of the rows of tables in the text
+_MOST_ROWS = 2**31 - 1  # of a unit: a join makes no more than a million of it (`engines/limit_joins.py`)
 
 
 @dataclass(frozen=True)
@@ -250,9 +251,9 @@ def _match_private(left: Relation, right: Relation, pairs: list[JoinPair], node:
     named = any(pair.ours not in left.implied and pair.theirs not in right.implied for pair in on_unit)
     product = ContributionBounds(
         max(left.each.groups, right.each.groups),
-        left.each.rows * right.each.rows,
+        min(left.each.rows * right.each.rows, _MOST_ROWS),
         # Without a cap on all rows the product is no cap either: it is at least the larger k times that of the r.
-        left.each.most * right.each.most,
+        min(left.each.most * right.each.most, _MOST_ROWS),
     )
     left_once = bool(on_unit and right.single) or any(theirs.is_key for _, theirs in links)
     right_once = bool(on_unit and left.single) or any(ours.is_key for ours, _ in links)
@@ -301,7 +302,9 @@ def _bounds_by_links(
 
 
 def _multiply(each: ContributionBounds, times: int) -> ContributionBounds:
-    return each if times == 1 else ContributionBounds(each.groups, each.rows * times, each.most * times)
+    if times == 1:
+        return each
+    return ContributionBounds(each.groups, min(each.rows * times, _MOST_ROWS), min(each.most * times, _MOST_ROWS))
 
 
 def either_bounds(one: ContributionBounds, other: ContributionBounds) -> ContributionBounds:

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from tacit.accounting.filters import max_rho
 from tacit.aggregates.base import Measurement, QuantileMeasurement, TopKMeasurement, VectorMeasurement
-from tacit.answers.clipped import Clipping
+from tacit.answers.clipping import Clipping
 from tacit.errors import ErrorCode, Refused
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
@@ -28,7 +28,7 @@ from tacit.aggregates.base import (
 )
 from tacit.aggregates.registry import function_of
 from tacit.answers.choosing_values import ChoosingValue
-from tacit.answers.clipped import Clipping
+from tacit.answers.clipping import Clipping
 from tacit.answers.post_processing_plan import KeyColumn, PostProcessingPlan
 from tacit.answers.stored import GroupKeys, Release, StoredClip
 from tacit.arithmetic import to_rational_between
@@ -53,10 +53,8 @@ from tacit.plan.rewrite import rewrite_query
 from tacit.plan.scope import Scope
 from tacit.plan.split import MAX_GROUPS, Halves, split
 from tacit.policy.model import Policy
-from tacit.privacy.contribution_profile import ContributionProfile
 from tacit.privacy.loss import Loss
 from tacit.privacy.sensitivity import ContributionBounds
-from tacit.query.clipped_aggregation import ClippedAggregation
 from tacit.query.functions import Function
 from tacit.query.nodes import (
     Aggregation,
@@ -158,17 +156,17 @@ class Plan:
         exact: Mapping[GroupKeys, tuple[MeasureValue, ...]],
         bits: Bits,
         listed: Sequence[GroupKeys] | None = None,
-        profile: Callable[[ClippedAggregation], ContributionProfile] | None = None,
+        engine: Engine | None = None,
     ) -> Release:
         """The noisy integers and the choices: for each part, one for each group that is shown, or a top-k's names.
 
         A public group that no row fell into is a group of nothing, and gets its noise like any other. Private ones are
         taken in the order of their keys, which does not depend on how the data lies. `listed` are the keys that were
-        read from public tables, where the plan has such. `profile` is the engine's, for units that are clipped.
+        read from public tables, where the plan has such. `engine` is asked again where units are clipped.
         """
         if self.recipe.clipping is not None:
-            assert profile is not None
-            return self._release_clipped(self.recipe.clipping, exact, bits, listed, profile)
+            assert engine is not None
+            return self._release_clipped(self.recipe.clipping, exact, bits, listed, engine)
         if self.listed is not None:
             assert listed is not None
             known = list(listed)
@@ -195,7 +193,7 @@ class Plan:
         exact: Mapping[GroupKeys, tuple[MeasureValue, ...]],
         bits: Bits,
         listed: Sequence[GroupKeys] | None,
-        profile: Callable[[ClippedAggregation], ContributionProfile],
+        engine: Engine,
     ) -> Release:
         """The same where a clip is chosen: over all public groups, or over those that are selected first."""
         shown: list[GroupKeys] | None = None if listed is None else list(listed)
@@ -209,7 +207,8 @@ class Plan:
         if not groups:
             return Release(shown, [[] for _ in parts], StoredClip(1, 0, 0))
         rule = clipping.over(len(groups) * len(parts))
-        made = rule.release_profile(profile(clipped_aggregation(self.exact, parts, groups, rule.largest)), bits)
+        profile = engine.profile(clipped_aggregation(self.exact, parts, groups, rule.largest))
+        made = rule.release_profile(profile, bits)
         numbers = [list(made.steps[place * len(groups) :][: len(groups)]) for place in range(len(parts))]
         return Release(shown, numbers, StoredClip(made.clip, round(made.lost), round(made.whole)))
 

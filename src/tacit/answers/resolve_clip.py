@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from tacit.aggregates.base import ReleasedSelection, ReleasedVector, Releases
+from tacit.answers.clipping import Clipping
+from tacit.answers.post_processing_plan import PostProcessingPlan
 from tacit.answers.stored import Release, StoredClip
 from tacit.mechanisms.clipped_sum import ClippedSum
 from tacit.mechanisms.laplace import Laplace
-
-if TYPE_CHECKING:
-    from tacit.answers.post_processing_plan import PostProcessingPlan
-
-_MOST_ENTRIES = 10**6
-
-
-@dataclass(frozen=True)
-class Clipping:
-    """How the clip of a question is chosen, what one row adds to the norm at most, and what a unit is called."""
-
-    mechanism: ClippedSum
-    per_row: int
-    called: str = ""
-
-    def over(self, entries: int) -> ClippedSum:
-        """The mechanism for vectors of so many entries."""
-        return replace(self.mechanism, groups=max(1, min(_MOST_ENTRIES, entries)))
 
 
 def resolve_clip(recipe: PostProcessingPlan, release: Release) -> PostProcessingPlan:

@@ -397,10 +397,10 @@ def test_stopped_half_way_it_leaves_the_copy_that_was_there(tmp_path):
 
 @pytest.mark.slow
 def test_units_that_many_batches_share_are_bounded_once(tmp_path, monkeypatch):
-    from tacit.engines import aggregate_copy
+    from tacit.engines import unit_stretches
 
     loaded, engine = prepared(tmp_path, database(random.Random(3), 5, 6000))
     nodes = [exact(question, "visits", loaded) for question in QUESTIONS]
     whole = [engine.run(node) for node in nodes]
-    monkeypatch.setattr(aggregate_copy, "_BATCH", 2048)  # a unit has about 1,000 rows
+    monkeypatch.setattr(unit_stretches, "_BATCH", 2048)  # a unit has about 1,000 rows
     assert [engine.run(node) for node in nodes] == whole

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.counts import FULL
 
-from tacit.engines import aggregate_copy, totals
+from tacit.engines import totals, unit_stretches
 from tacit.engines.bound_contributions import (
     BoundingBuffers,
     UnitRuns,
@@ -45,7 +45,7 @@ def runs_of(units: np.ndarray) -> UnitRuns:
     return UnitRuns(buffers.who[:many], buffers.ends[:many])
 
 
-def in_order(stretch: aggregate_copy._Stretch) -> bool:
+def in_order(stretch: unit_stretches.UnitStretch) -> bool:
     buffers = BoundingBuffers.of(stretch.rows.num_rows)
     try:
         stretch.find_runs(buffers)
@@ -54,7 +54,7 @@ def in_order(stretch: aggregate_copy._Stretch) -> bool:
     return True
 
 
-def rows_of(stretch: aggregate_copy._Stretch) -> list[int]:
+def rows_of(stretch: unit_stretches.UnitStretch) -> list[int]:
     return stretch.rows.column(1).to_pylist()
 
 
@@ -62,7 +62,7 @@ def rows_of(stretch: aggregate_copy._Stretch) -> list[int]:
 @given(of_units=sizes, lengths=sizes)
 def test_every_row_is_in_one_stretch_with_all_rows_of_its_unit(of_units, lengths):
     units = [unit for unit, size in enumerate(of_units) for _ in range(size)]
-    stretches = list(aggregate_copy._split_at_unit_boundaries(batches(units, lengths)))
+    stretches = list(unit_stretches.split_at_unit_boundaries(batches(units, lengths)))
     assert sorted(row for stretch in stretches for row in rows_of(stretch)) == list(range(len(units)))
     assert Counter(unit for stretch in stretches for unit in set(stretch.rows.column(0).to_pylist())) == dict.fromkeys(
         units, 1
@@ -73,7 +73,7 @@ def test_every_row_is_in_one_stretch_with_all_rows_of_its_unit(of_units, lengths
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(units=st.lists(st.integers(0, 9), min_size=2, max_size=40), lengths=sizes)
 def test_where_units_are_out_of_order_a_stretch_is(units, lengths):
-    stretches = list(aggregate_copy._split_at_unit_boundaries(batches(units, lengths)))
+    stretches = list(unit_stretches.split_at_unit_boundaries(batches(units, lengths)))
     assert sorted(row for stretch in stretches for row in rows_of(stretch)) == list(range(len(units)))
     assert all(in_order(stretch) for stretch in stretches) == (units == sorted(units))
 
@@ -82,17 +82,15 @@ def test_the_first_and_last_units_of_some_batches_are_one_stretch():
     # 40 batches of three units of two rows each: the middle unit is a stretch. The 80 others wait, and are joined when
     # 5 or 6 are there: first of 5, then 6 at a time, the last 3 at the end.
     units = [unit for unit in range(120) for _ in range(2)]
-    assert aggregate_copy._MAX_HELD_SLICES == 4
-    assert len(list(aggregate_copy._split_at_unit_boundaries(batches(units, [6] * 40)))) == 40 + 1 + 12 + 1
+    assert unit_stretches._MAX_HELD_SLICES == 4
+    assert len(list(unit_stretches.split_at_unit_boundaries(batches(units, [6] * 40)))) == 40 + 1 + 12 + 1
 
 
 def test_a_unit_of_more_rows_than_numbers_of_32_bits_is_refused(monkeypatch):
-    monkeypatch.setattr(aggregate_copy, "MAX_BATCH_ROWS", 9)
-    assert (
-        sum(stretch.rows.num_rows for stretch in aggregate_copy._split_at_unit_boundaries(batches([1] * 9, [4]))) == 9
-    )
-    with pytest.raises(aggregate_copy.DataError, match="more than two billion rows"):
-        list(aggregate_copy._split_at_unit_boundaries(batches([1] * 10, [4])))
+    monkeypatch.setattr(unit_stretches, "MAX_BATCH_ROWS", 9)
+    assert sum(stretch.rows.num_rows for stretch in unit_stretches.split_at_unit_boundaries(batches([1] * 9, [4]))) == 9
+    with pytest.raises(unit_stretches.DataError, match="more than two billion rows"):
+        list(unit_stretches.split_at_unit_boundaries(batches([1] * 10, [4])))
 
 
 edges = st.sampled_from([0, 1, -1, 2**31, -(2**31) - 1, 2**42, 2**62, -(2**62), 2**63 - 1, -(2**63)])
@@ -208,7 +206,7 @@ def test_numbered_rows_are_in_one_stretch_with_all_rows_of_their_unit_and_its_na
     units = [name for name, size in zip(names, of_units, strict=True) for _ in range(size)]
     numbered = [batch.select(["row", "unit"]) for batch in batches(units, lengths)]
     found = {}
-    for stretch in aggregate_copy._split_at_last_rows(numbered, last_rows(names, of_units)):
+    for stretch in unit_stretches.split_at_last_rows(numbered, last_rows(names, of_units)):
         runs, start = stretch.find_runs(BoundingBuffers.of(0)), 0
         for who, end in zip(runs.who.tolist(), runs.ends.tolist(), strict=True):
             assert who not in found
@@ -225,7 +223,7 @@ def test_numbered_rows_are_in_one_stretch_with_all_rows_of_their_unit_and_its_na
 def test_rows_that_are_not_those_of_the_units_are_noticed(numbers, sizes):
     rows = pa.record_batch({"row": pa.array(numbers, pa.int64())})
     with pytest.raises(RuntimeError):
-        list(aggregate_copy._split_at_last_rows([rows], last_rows(list(range(len(sizes))), sizes)))
+        list(unit_stretches.split_at_last_rows([rows], last_rows(list(range(len(sizes))), sizes)))
 
 
 @settings(max_examples=EXAMPLES, deadline=None)

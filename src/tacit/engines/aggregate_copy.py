@@ -5,13 +5,10 @@ Rows come in the order of their units, a stretch at a time, so memory does not g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,22 +17,18 @@ import pyarrow as pa
 from tacit.engines import group_codes, sql_statements
 from tacit.engines.base import GroupedMeasures
 from tacit.engines.bound_contributions import (
-    MAX_BATCH_ROWS,
     BoundingBuffers,
-    UnitRuns,
-    are_consecutive,
     bound_contributions,
     bound_few_groups,
     bound_one_group,
     bound_rows_per_unit,
-    find_runs,
     hash_salt,
 )
 from tacit.engines.copy_tables import OpenTables, locate_units, unit_to_integer
 from tacit.engines.layout import ROW_COLUMN, UNIT_COLUMN, CopyScan, Range, substitute, text_code_column
 from tacit.engines.scalars import quote_name, write_scalar
 from tacit.engines.totals import GroupTotals, KeptRows
-from tacit.errors import DataError, ErrorCode
+from tacit.engines.unit_stretches import UnitStretch, add_stretches
 from tacit.query.functions import Function
 from tacit.query.nodes import Aggregation, Call, Clamp, ColumnReference, ExactStatistic, GroupKey, Scalar, walk
 from tacit.query.types import Key
@@ -46,11 +39,7 @@ if TYPE_CHECKING:
 
     Coded = tuple[NDArray[Any], int, int]
 
-_BATCH = 1 << 20
-_BATCH_ROWS = 1 << 17  # rows of a batch, at most, as DuckDB has them in groups
-_WORKERS = 2
 _FEW = 16  # groups that are gone through for each unit
-_MAX_HELD_SLICES = 4  # parts of batches that wait for others; each holds its batch in memory
 
 
 @dataclass(frozen=True)
@@ -156,17 +145,7 @@ def aggregate_rows(
     Rows of a table that is not large are added up by this thread alone: starting others would take longer.
     """
     plan = _BatchAggregator(node, rows)
-    with closing(cursor.cursor()) as beside:
-        # What is prepared as a relation streams, and is bound twice.
-        read = cursor.sql(rows.statement) if is_large else cursor.execute(rows.statement)
-        batches = read.to_arrow_reader(_BATCH)
-        assert batches is not None
-        stretches = (
-            _split_at_unit_boundaries(batches)
-            if rows.units is None
-            else _split_at_last_rows(batches, beside.sql(rows.units).to_arrow_reader(_BATCH))
-        )
-        return plan.groups(_aggregate_in_parallel(plan, stretches, _WORKERS if is_large else 1))
+    return plan.groups(add_stretches(cursor, rows.statement, rows.units, plan, is_large=is_large))
 
 
 def _arguments(node: Aggregation) -> tuple[list[Scalar], list[Scalar]]:
@@ -205,166 +184,6 @@ def _number(results: Iterable[str]) -> str:
     return ", ".join(f"{text} AS x{i}" for i, text in enumerate(results))
 
 
-@dataclass(frozen=True)
-class _Stretch:
-    """Rows that hold all rows of each of their units; `runs` are these units, or None where the rows say so."""
-
-    rows: pa.RecordBatch
-    runs: UnitRuns | None = None
-
-    def find_runs(self, buffers: BoundingBuffers) -> UnitRuns:
-        """The units, and where the rows of each end."""
-        if self.runs is not None:
-            return self.runs
-        many = find_runs(self.rows.column(0).to_numpy(), buffers.who, buffers.ends)
-        if many < 0:
-            raise RuntimeError("rows are not in the order of their units")
-        return UnitRuns(buffers.who[:many], buffers.ends[:many])
-
-
-def _aggregate_in_parallel(plan: _BatchAggregator, stretches: Generator[_Stretch], workers: int) -> list[GroupTotals]:
-    """The totals of each worker. They take turns to fetch a stretch, and add it up while others fetch."""
-    turn = Lock()
-
-    def work() -> GroupTotals:
-        totals, buffers = plan.none(), BoundingBuffers.of(_BATCH_ROWS)
-        while True:
-            with turn:
-                stretch = next(stretches, None)
-                if stretch is None:
-                    return totals
-                coded = None if plan.combined.is_fixed else plan.encode(stretch.rows)
-            buffers = buffers.for_rows(stretch.rows.num_rows)
-            plan.add(stretch, coded or plan.encode(stretch.rows), totals, buffers)
-
-    if workers == 1:
-        return [work()]
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            return [done.result() for done in [pool.submit(work) for _ in range(workers)]]
-        except BaseException:
-            with turn:
-                stretches.close()  # so that the others find no more
-            raise
-
-
-def _split_at_unit_boundaries(batches: Iterable[pa.RecordBatch]) -> Generator[_Stretch]:
-    """The same rows in stretches that hold all rows of each of their units.
-
-    The first and the last unit of a batch may have more rows in the batches beside it. So these are put aside, and
-    those of some batches are a stretch of their own. No other row is copied.
-
-    **Theorem.** Where each stretch is in the order of its units, so are all batches, and a unit is in one stretch.
-    Proof: what is aside has the first and last units of all batches, in order: from batch to batch units do not become
-    less, and the parts cut off hold one unit each. Where a search has cut, it has looked at the units at both sides,
-    and those of the middle are more than the first one, and less than the last.
-    """
-    aside: list[pa.RecordBatch] = []
-    for batch in batches:
-        if not batch.num_rows:
-            continue
-        unit = batch.column(0).to_numpy()
-        first = int(np.searchsorted(unit, unit[0], "right"))
-        last = first + int(np.searchsorted(unit[first:], unit[-1]))
-        aside.append(batch.slice(0, first))
-        if first < batch.num_rows:
-            if len(aside) > _MAX_HELD_SLICES:
-                yield _Stretch(_concatenate(aside))
-                aside = []
-            if first < last:
-                yield _Stretch(batch.slice(first, last - first))
-            aside.append(batch.slice(last))
-    if aside:
-        yield _Stretch(_concatenate(aside))
-
-
-def _split_at_last_rows(batches: Iterable[pa.RecordBatch], units: Iterable[pa.RecordBatch]) -> Generator[_Stretch]:
-    """The same of all rows of a table, numbered as they lie, with the last row of each unit.
-
-    **Theorem.** A unit is in one stretch, with all of its rows. Proof: rows come in the order of their numbers, which
-    is checked, and are cut only after the last row of a unit. What is aside are whole units and the beginning of one,
-    and it is a stretch of its own only where there is no beginning.
-    """
-    known = _Units(units)
-    aside: list[pa.RecordBatch] = []
-    whole: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []  # the units aside, and how many rows each has
-    row, is_begun = 0, False
-    for batch in batches:
-        if not are_consecutive(batch.column(0).to_numpy(), row):
-            raise RuntimeError("rows are not in the order in which they lie")
-        start, end = row, row + batch.num_rows
-        begun_at = known.row
-        who, ends = known.take(end)
-        row = end
-        if is_begun:
-            cut = int(ends[0]) if len(ends) else end
-            aside.append(batch.slice(0, cut - start))
-            if not len(ends):
-                continue
-            whole.append((who[:1], ends[:1] - begun_at))
-            who, ends, offset, is_begun = who[1:], ends[1:], cut - start, False
-        else:
-            offset = 0
-        if len(aside) > _MAX_HELD_SLICES:
-            yield _join(aside, whole)
-            aside, whole = [], []
-        if len(ends):
-            length = int(ends[-1]) - start - offset
-            yield _Stretch(batch.slice(offset, length), UnitRuns(who, (ends - start - offset).astype(np.int32)))
-            offset += length
-        if start + offset < end:
-            aside.append(batch.slice(offset))
-            is_begun = True
-    if is_begun or known.has_more():
-        raise RuntimeError("there are other rows than those of the units")
-    if aside:
-        yield _join(aside, whole)
-
-
-class _Units:
-    """Units in order, some at a time. `row` is the number of the row after those of the units that were taken."""
-
-    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
-        self.row = 0
-        self._batches = iter(batches)
-        self._who, self._ends = np.empty((2, 0), np.int64)
-
-    def take(self, end: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The next units whose rows all come before a row, and where the rows of each end."""
-        while not len(self._ends) or self._ends[-1] <= end:
-            if not self._read():
-                break
-        many = int(np.searchsorted(self._ends, end, "right"))
-        who, ends = self._who[:many], self._ends[:many]
-        self._who, self._ends = self._who[many:], self._ends[many:]
-        self.row = int(ends[-1]) if many else self.row
-        return who, ends
-
-    def has_more(self) -> bool:
-        """Whether there are units that were not taken."""
-        return len(self._who) > 0 or self._read()
-
-    def _read(self) -> bool:
-        batch = next(self._batches, None)
-        if batch is None:
-            return False
-        self._who = np.concatenate([self._who, batch.column(0).to_numpy()])
-        self._ends = np.concatenate([self._ends, batch.column(1).to_numpy() + 1])
-        return True
-
-
-def _join(aside: list[pa.RecordBatch], whole: list[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> _Stretch:
-    who, sizes = (np.concatenate(each) for each in zip(*whole, strict=True))
-    return _Stretch(_concatenate(aside), UnitRuns(who, np.cumsum(sizes).astype(np.int32)))
-
-
-def _concatenate(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    if sum(batch.num_rows for batch in batches) > MAX_BATCH_ROWS:
-        raise DataError(ErrorCode.DATA, "a unit has more than two billion rows", fix="leave it out of the data")
-    (joined,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
-    return joined
-
-
 @dataclass
 class _BatchAggregator:
     """What is computed of each stretch of rows."""
@@ -376,6 +195,11 @@ class _BatchAggregator:
     def __post_init__(self) -> None:
         self.combined = group_codes.GroupEncoder(self.rows.keys)
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether every group has its number before any row is seen."""
+        return self.combined.is_fixed
+
     def encode(self, batch: pa.RecordBatch) -> Coded:
         """The group of each row, the number of the first group, and how many are known by now.
 
@@ -384,7 +208,7 @@ class _BatchAggregator:
         columns = [batch.column(i + 1) for i in range(len(self.rows.keys))]
         return *self.combined.encode(columns, batch.num_rows), self.combined.size
 
-    def add(self, stretch: _Stretch, coded: Coded, totals: GroupTotals, buffers: BoundingBuffers) -> None:
+    def add(self, stretch: UnitStretch, coded: Coded, totals: GroupTotals, buffers: BoundingBuffers) -> None:
         """Choose the rows of each unit and add them up."""
         code, first, size = coded
         totals.grow(size)

@@ -82,7 +82,7 @@ def measure(sizes: list[int], orders: int, peers: list[str], save: Path | None) 
             truths.append(truth)
             keep()
         for number, rows in enumerate(sizes):
-            for side in ("sql", "rows", *peers) if rows <= MOST_OF_PEERS else ():
+            for side in ("sql", "rows", "auto", *peers) if rows <= MOST_OF_PEERS else ():
                 say(f"{rows:,} rows: {side}")
                 source, parts = folder / f"{rows}.parquet", results["asks"][: number + 1]
                 one_more(side, source, parts, truths[number], results["versions"])
@@ -133,9 +133,9 @@ def one_more(
         return
     try:
         script = f"peers/{name}_groups.py"
-        if name == "rows":
-            once("prepare-rows", source)  # a copy is of one policy
-        side = ours(name, source) if name in {"sql", "rows"} else Side(python_of(name), script, str(source))
+        if name in {"rows", "auto"}:
+            once(f"prepare-{name}", source)  # a copy is of one policy
+        side = ours(name, source) if name in {"sql", "rows", "auto"} else Side(python_of(name), script, str(source))
         take_turns({name: side})
     except (Missing, Failed) as problem:
         last["left_out"][name] = str(problem)

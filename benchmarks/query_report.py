@@ -20,12 +20,13 @@ from peers.question import (
 )
 from report import seconds, table
 
-OURS = ("sql", "rows")  # besides the prepared copy, of the same versions
+OURS = ("sql", "rows", "auto")  # besides the prepared copy, of the same versions
 NAMES = {
     "plain": "DuckDB, unprotected",
     "parquet": "DuckDB, unprotected, over the Parquet file",
     "prepared": "Tacit, prepared copy",
     "rows": f"Tacit, prepared copy, {MOST_GROUPS * MOST_ROWS} rows a unit",
+    "auto": "Tacit, prepared copy, a clip that is chosen",
     "sql": "Tacit, plain SQL",
     "opendp": "OpenDP, polars",
     "smartnoise": "SmartNoise SQL, SQLite",

@@ -32,30 +32,35 @@ from question import (
 )
 
 
-def policy(source: Path, *, prepared: bool, name: str, all_rows: bool = False) -> dict[str, Any]:
+def policy(source: Path, *, prepared: bool, name: str, caps: str = "") -> dict[str, Any]:
     """The policy over one table of events, or over a shop where the source is a folder."""
     data: dict[str, Any] = {"source": str(source)}
     if prepared:
-        data["copy"] = str(source.with_suffix(".rows.prepared" if all_rows else ".prepared"))
+        data["copy"] = str(source.with_suffix(f".{caps}.prepared" if caps else ".prepared"))
     return {
         "data": data,
         "ledger": {"store": str(source.with_suffix(f".{name}.ledger"))},
         "privacy": {"epsilon": 1000},
-        "tables": shop() if source.is_dir() else events(all_rows=all_rows),
+        "tables": shop() if source.is_dir() else events(caps),
         "analysts": {"ada": {"epsilon": 1000}},
     }
 
 
-def events(*, all_rows: bool = False) -> dict[str, Any]:
-    """One table, whose unit is a column; with `all_rows`, as many rows of a unit count, whatever their groups."""
-    caps = {"max_groups": MOST_GROUPS, "max_rows_per_group": MOST_ROWS}
-    if all_rows:
-        caps = dict.fromkeys(("max_groups", "max_rows_per_group", "max_rows"), MOST_GROUPS * MOST_ROWS)
+CAPS: dict[str, dict[str, Any]] = {
+    "": {"max_groups": MOST_GROUPS, "max_rows_per_group": MOST_ROWS},
+    "rows": dict.fromkeys(("max_groups", "max_rows_per_group", "max_rows"), MOST_GROUPS * MOST_ROWS),
+    "auto": {"max_rows": "auto"},
+}
+"""How much of a unit counts: rows in groups, as many rows whatever their groups, or a clip that is chosen."""
+
+
+def events(caps: str = "") -> dict[str, Any]:
+    """One table, whose unit is a column."""
     columns = {
         "g": {"type": "int", "lower": 0, "upper": GROUPS - 1},
         "v": {"type": "float", "lower": 0, "upper": LARGEST, "step": 0.01},
     }
-    return {"events": {"unit": "who", **caps, "columns": columns}}
+    return {"events": {"unit": "who", **CAPS[caps], "columns": columns}}
 
 
 def shop() -> dict[str, Any]:
@@ -89,14 +94,14 @@ def ask_plain(source: Path, *, sql: str = "", table: bool = True) -> None:
         serve(lambda: numbered(connection.execute(text).fetchall()), ("duckdb",))
 
 
-def ask_tacit(source: Path, *, prepared: bool, all_rows: bool = False) -> None:
+def ask_tacit(source: Path, *, prepared: bool, caps: str = "") -> None:
     """Whole asks, each a question never asked before: its price is a billionth less than that of the last one."""
     import tacit
 
-    name = "rows" if all_rows else "prepared" if prepared else "sql"
+    name = caps or ("prepared" if prepared else "sql")
     text, key = (SHOP_SQL, "shipping") if source.is_dir() else (SQL, "g")
     prices = count()
-    with tacit.open(policy(source, prepared=prepared, name=name, all_rows=all_rows)) as curator:
+    with tacit.open(policy(source, prepared=prepared, name=name, caps=caps)) as curator:
         ada = curator.analyst("ada")
 
         def ask() -> Table:
@@ -135,13 +140,13 @@ def scan(source: Path) -> None:
     print(json.dumps({**found, "rows": rows, "peak": peak()}))
 
 
-def prepare(source: Path, *, all_rows: bool = False) -> None:
+def prepare(source: Path, *, caps: str = "") -> None:
     """Make the copy, as `tacit prepare` does where there is none."""
     from tacit.curator import prepare as preparing
     from tacit.policy.load import load
 
     start, before = time.perf_counter(), time.process_time()
-    declared = load(policy(source, prepared=True, name="prepared", all_rows=all_rows))
+    declared = load(policy(source, prepared=True, name="prepared", caps=caps))
     if isinstance(declared.copy, Path):
         declared.copy.unlink(missing_ok=True)
     path = preparing.prepare(declared, lambda what, share: None)
@@ -154,12 +159,14 @@ COMMANDS: dict[str, Callable[[Path], None]] = {
     "ask-parquet": lambda source: ask_plain(source, table=False),
     "ask-unjoined": lambda source: ask_plain(source, sql=SHOP_SQL),
     "ask-prepared": lambda source: ask_tacit(source, prepared=True),
-    "ask-rows": lambda source: ask_tacit(source, prepared=True, all_rows=True),
+    "ask-rows": lambda source: ask_tacit(source, prepared=True, caps="rows"),
+    "ask-auto": lambda source: ask_tacit(source, prepared=True, caps="auto"),
     "ask-sql": lambda source: ask_tacit(source, prepared=False),
     "tables": tables,
     "scan": scan,
     "prepare": prepare,
-    "prepare-rows": lambda source: prepare(source, all_rows=True),
+    "prepare-rows": lambda source: prepare(source, caps="rows"),
+    "prepare-auto": lambda source: prepare(source, caps="auto"),
 }
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from operator import mul
 
+import numpy as np
 import pyarrow as pa
 
 from tacit.aggregates.base import Estimates, Floats, ReleasedVector, Releases
@@ -85,16 +86,17 @@ def reach_further(found: Estimates, width: Fraction, missing: Fraction | None, *
     """
     if missing is None:
         return found
-    low, middle, high = (some.to_pylist() for some in found)
-    share = missing / (1 - missing)
-    sizes = (Fraction(abs(value) if is_signed else max(value, 0)) for value in middle)
-    more = [size * share + width for size in sizes]
-    below = [end - size for end, size in zip(low, more, strict=True)] if is_signed else low
-    above = [end + size for end, size in zip(high, more, strict=True)]
-    if found[1].type == pa.float64():
-        return pa.array(map(float, below), pa.float64()), found[1], pa.array(map(float, above), pa.float64())
-    ends = [_fit(math.floor(end)) for end in below], [_fit(math.ceil(end)) for end in above]
-    return pa.array(ends[0], pa.int64()), found[1], pa.array(ends[1], pa.int64())
+    low, middle, high = found
+    if middle.type == pa.float64():
+        values, share = middle.to_numpy(), float(missing / (1 - missing))
+        more = (np.abs(values) if is_signed else np.maximum(values, 0.0)) * share + float(width)
+        return pa.array(low.to_numpy() - more) if is_signed else low, middle, pa.array(high.to_numpy() + more)
+    part, rest, half = missing.numerator, missing.denominator - missing.numerator, math.ceil(width)
+    sizes = [abs(value) if is_signed else max(value, 0) for value in middle.to_pylist()]
+    further = [half - (-size * part // rest) for size in sizes]  # rounded up
+    above = [_fit(end + size) for end, size in zip(high.to_pylist(), further, strict=True)]
+    below = [_fit(end - size) for end, size in zip(low.to_pylist(), further, strict=True)] if is_signed else low
+    return pa.array(below, pa.int64()), middle, pa.array(above, pa.int64())
 
 
 def around(terms: list[tuple[Fraction, list[int]]], width: Fraction, kind: Type) -> Estimates:

@@ -47,8 +47,11 @@ def plan_profile_scan(
 ) -> ProfileScan | None:
     """The profile as one pass over a copied table, whose numbers of rows are `sizes`; None where it is none.
 
-    That is so where the rows are not those of one table, and where sums of machine integers could overflow.
+    That is so where the rows are not those of one table, where units are counted by the values that they have, and
+    where sums of machine integers could overflow.
     """
+    if any(measure.function == "units" and measure.argument is not None for measure in list_measures(node)):
+        return None
     groups = list_groups(node)
     keys = []
     for i, key in enumerate(node.keys):

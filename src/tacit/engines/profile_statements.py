@@ -91,10 +91,11 @@ def write_profile(node: ClippedAggregation, sources: TableExpressions, dialect: 
 
 def list_groups(node: ClippedAggregation) -> list[tuple[int, Group]]:
     """The groups that rows can be in, each with its place: a key with public values has no others."""
+    known = [None if key.values is None else frozenset(key.values) for key in node.keys]
     return [
         (place, group)
         for place, group in enumerate(node.groups)
-        if all(key.values is None or value in key.values for key, value in zip(node.keys, group, strict=True))
+        if all(values is None or value in values for values, value in zip(known, group, strict=True))
     ]
 
 

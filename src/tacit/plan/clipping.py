@@ -83,11 +83,15 @@ def spend_clipped(
 
 
 def _weigh(needed: Mapping[Measurement, Fraction]) -> tuple[ClippedPart, ...]:
-    """The weights by which what one row adds to the norm is shared, as nearly as integers do."""
+    """The weights by which what a row adds to the norm is shared, as nearly as integers do.
+
+    A row of a count adds one, and values are taken to be half of what is declared: a guess, which costs no privacy.
+    """
     vectors = [need for need in needed if isinstance(need, VectorMeasurement)]
-    sizes = {need: max(abs(need.lower), abs(need.upper)) for need in vectors}
-    scale = max(sizes.values(), default=1) / min(needed.values(), default=Fraction(1))
-    return tuple(ClippedPart(need, max(1, int(scale * needed[need] / (sizes[need] or 1)))) for need in vectors)
+    sizes = {need: max(1, abs(need.lower), abs(need.upper)) for need in vectors}
+    typical = {need: Fraction(size, 1 if need.lower == need.upper else 2) for need, size in sizes.items()}
+    scale = max(typical.values(), default=1) / min(needed.values(), default=Fraction(1))
+    return tuple(ClippedPart(need, max(1, int(scale * needed[need] / typical[need]))) for need in vectors)
 
 
 def released_vector(part: ClippedPart, clipping: Clipping) -> ReleasedVector:

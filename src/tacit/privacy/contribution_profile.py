@@ -63,11 +63,20 @@ class ContributionProfile:
 
     def clip(self, place: int, norm: int) -> list[int]:
         """Return the sum of the vectors clipped at `clips[place]` in the L1 or L2 norm, in steps of 2^-20."""
-        found = [0] * self.size
-        for at, (whole, scaled) in sorted(self.sums[norm].items()):
-            for i, number in enumerate(whole if at <= place else scaled):
-                found[i] += int(number) << BITS if at <= place else int(number) * self.clips[place]
-        return found
+        sums = self.sums[norm]
+        inside = _add_vectors([whole for at, (whole, _) in sums.items() if at <= place], self.size)
+        outside = _add_vectors([scaled for at, (_, scaled) in sums.items() if at > place], self.size)
+        return [(a << BITS) + self.clips[place] * b for a, b in zip(inside, outside, strict=True)]
+
+
+def _add_vectors(vectors: list[Sequence[int] | Integers], size: int) -> list[int]:
+    """The sum of vectors of integers. Machine integers are those whose sums fit them."""
+    if not vectors:
+        return [0] * size
+    if all(isinstance(vector, np.ndarray) for vector in vectors):
+        added: list[int] = np.sum(np.array(vectors), axis=0).tolist()
+        return added
+    return [sum(map(int, numbers)) for numbers in zip(*vectors, strict=True)]
 
 
 def profile_contributions(

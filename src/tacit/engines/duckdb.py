@@ -101,8 +101,11 @@ class DuckDBEngine:
                 return counted
             else:
                 rows = read_straight(cursor, aggregation, found, self._copy)
-            is_large = any(table.rows > _LARGE for table in self.tables.values())
-            return aggregate_rows(cursor, aggregation, rows, is_large=is_large)
+            return aggregate_rows(cursor, aggregation, rows, is_large=self._is_large)
+
+    @property
+    def _is_large(self) -> bool:
+        return any(table.rows > _LARGE for table in self.tables.values())
 
     def _compute_in_sql(self, aggregation: Aggregation) -> GroupedMeasures:
         """The same by SQL alone."""
@@ -113,6 +116,13 @@ class DuckDBEngine:
         """How many units there are of each L1 norm, and what those of a norm add."""
         node = limit_clipped_joins(use_readings_of_clipped(aggregation, self._readings))
         with self._snapshot() as cursor:
+            if self._copy.layouts and find_spec("numba") is not None:
+                from tacit.engines.profile_copy import plan_profile_scan, profile_copy
+
+                sizes = {name: table.rows for name, table in self.tables.items()}
+                planned = plan_profile_scan(node, self._copy.layouts, sizes)
+                if planned is not None:
+                    return profile_copy(cursor, planned, self._copy, is_large=self._is_large)
             return run_profile(node, self._copy.sources, DUCKDB, _run_within_limit(cursor))
 
     def read(self, rows: RelationalNode, most: int) -> list[tuple[Any, ...]]:

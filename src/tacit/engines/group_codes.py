@@ -193,6 +193,12 @@ class GroupEncoder:
         codes_met: NDArray[np.int64] = np.array(known or [-1], np.int64)[indices]
         return codes_met
 
+    def find_codes(self, groups: Sequence[tuple[Key | None, ...]]) -> list[int]:
+        """The number of each of these groups, all of which have one before any row is seen."""
+        assert self.is_fixed
+        known = [{value: code for code, value in enumerate(coder.values)} for coder in self._coders]
+        return [sum(s * of[v] for s, of, v in zip(self._strides, known, group, strict=True)) for group in groups]
+
     def keys(self, codes: NDArray[np.int64]) -> list[tuple[Key | None, ...]]:
         """The keys behind these numbers."""
         if len(self._coders) == 1:

@@ -41,13 +41,13 @@ def run_profile(
     node: ClippedAggregation, sources: TableExpressions, dialect: Dialect, run: StatementRunner
 ) -> ContributionProfile:
     """How many units there are of each L1 norm, and what those of a norm add."""
-    clips, limits = list_clips(node.largest), _list_limits(node)
+    clips, limits = list_clips(node.largest), list_limits(node)
     units = np.zeros((OCTAVES, 1), dtype=np.int64)
     sums: dict[int, tuple[list[int], list[int]]] = {}
     width = len(node.groups)
     for row in run(write_profile(node, sources, dialect)) if list_groups(node) else ():
         at, group, here, *numbers = map(to_exact_integer, row)
-        units[_find_octave(limits, at), 0] += here
+        units[find_octave(limits, at), 0] += here
         whole, scaled = sums.setdefault(min(at, len(clips)), ([0] * node.size, [0] * node.size))
         for vector in range(len(node.vectors)):
             whole[vector * width + group] += numbers[2 * vector]
@@ -56,7 +56,7 @@ def run_profile(
 
 
 def write_profile(node: ClippedAggregation, sources: TableExpressions, dialect: Dialect = DUCKDB) -> str:
-    """A row for each place of a norm among `_list_limits` and each group that has units of such a norm.
+    """A row for each place of a norm among `list_limits` and each group that has units of such a norm.
 
     The place, the number of the group, how many of the units have no group of a lower number, and for each vector the
     sum of the entries and that of the scaled ones. So each unit is counted in one row.
@@ -77,7 +77,7 @@ def write_profile(node: ClippedAggregation, sources: TableExpressions, dialect: 
         f"MIN(place_of_group) OVER (PARTITION BY unit) AS least_place FROM {derive(vectors)}"
     )
     scaled = [f"{_write_scaled(name, dialect)} AS scaled{i}" for i, name in enumerate(entries)]
-    place = f"{_write_place(_list_limits(node))} AS place"
+    place = f"{_write_place(list_limits(node))} AS place"
     lowest = "CASE WHEN place_of_group = least_place THEN 1 ELSE 0 END AS is_counted"
     placed = (
         f"SELECT {', '.join([place, 'place_of_group', lowest, *entries, *scaled])} FROM {derive(measured)}"
@@ -103,12 +103,12 @@ def list_measures(node: ClippedAggregation) -> list[ExactStatistic]:
     return list(dict.fromkeys(measure for vector in node.vectors for _, measure in vector.terms))
 
 
-def _list_limits(node: ClippedAggregation) -> list[int]:
+def list_limits(node: ClippedAggregation) -> list[int]:
     """The clips, and those that go on to the last octave: the place of a norm among these says both of it."""
     return list_clips(max(node.largest, 2 ** (OCTAVES - 1)))
 
 
-def _find_octave(limits: list[int], place: int) -> int:
+def find_octave(limits: list[int], place: int) -> int:
     """The octave of the norms of a place: no power of two lies between two limits."""
     return min((limits[place] - 1).bit_length(), OCTAVES - 1) if place < len(limits) else OCTAVES - 1
 

@@ -185,12 +185,7 @@ class GroupTotals:
         if missing is not None:
             add_by_group(*rows, missing, self.nulls[position])
         if is_summed:
-            values = (column if missing is None else column.fill_null(0)).to_numpy()
-            if clamp is not None:
-                values = np.clip(values, *clamp)
-                if missing is not None and not clamp[0] <= 0 <= clamp[1]:
-                    values[missing] = 0
-            self.sums[position].add(rows, values)
+            self.sums[position].add(rows, to_integers(column, missing, clamp))
 
     def add_narrow(self, position: int, rows: KeptRows | None, column: pa.Array) -> None:
         """The same of narrow integers."""
@@ -215,6 +210,16 @@ class GroupTotals:
             sums.merge(others)
         for lists, listed in zip(self.lists, other.lists, strict=True):
             lists.merge(listed)
+
+
+def to_integers(column: pa.Array, missing: NDArray[Any] | None, clamp: tuple[int, int] | None) -> NDArray[Any]:
+    """The values of a column, clamped where `clamp` says so, and 0 where they are missing."""
+    values: NDArray[Any] = (column if missing is None else column.fill_null(0)).to_numpy()
+    if clamp is not None:
+        values = np.clip(values, *clamp)
+        if missing is not None and not clamp[0] <= 0 <= clamp[1]:
+            values[missing] = 0
+    return values
 
 
 def zeros(size: int = 0) -> Numbers:

@@ -244,7 +244,7 @@ def in_sql(engine: DuckDBEngine, node: ClippedAggregation) -> ContributionProfil
 
 
 def is_one_pass(node: ClippedAggregation, rows: int) -> bool:
-    return profile_copy.plan_profile_scan(node, {"t": LAYOUT}, {"t": rows}) is not None
+    return profile_copy.plan_profile_scan(node, {"t": LAYOUT}, {"t": rows}.__getitem__) is not None
 
 
 SIZES = {"x": [None, -50, 0, 1, 2, 70], "near 2^52": [LARGE, LARGE - 1, -LARGE, 1, 0, -3]}

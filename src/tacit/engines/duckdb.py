@@ -117,10 +117,9 @@ class DuckDBEngine:
         node = limit_clipped_joins(use_readings_of_clipped(aggregation, self._readings))
         with self._snapshot() as cursor:
             if self._copy.layouts and find_spec("numba") is not None:
-                from tacit.engines.profile_copy import plan_profile_scan, profile_copy
+                from tacit.engines.profile_copy import count_copied_rows, plan_profile_scan, profile_copy
 
-                sizes = {name: table.rows for name, table in self.tables.items()}
-                planned = plan_profile_scan(node, self._copy.layouts, sizes)
+                planned = plan_profile_scan(node, self._copy.layouts, partial(count_copied_rows, cursor))
                 if planned is not None:
                     return profile_copy(cursor, planned, self._copy, is_large=self._is_large)
             return run_profile(node, self._copy.sources, DUCKDB, _run_within_limit(cursor))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 from tacit.engines import group_codes
 from tacit.engines.aggregate_copy import UnitOrderedRows, read_straight
 from tacit.engines.bound_contributions import BoundingBuffers
-from tacit.engines.copy_tables import OpenTables
+from tacit.engines.copy_tables import OpenTables, locate_units
 from tacit.engines.layout import CopyLayout, CopyScan, plan_copy_scan
 from tacit.engines.profile_statements import find_octave, list_groups, list_limits, list_measures
 from tacit.engines.profile_units import MAX_NORM, ProfileTotals, RowNumbers, profile_units
@@ -43,9 +43,9 @@ class ProfileScan:
 
 
 def plan_profile_scan(
-    node: ClippedAggregation, layouts: Mapping[str, CopyLayout], sizes: Mapping[str, int]
+    node: ClippedAggregation, layouts: Mapping[str, CopyLayout], count_rows: Callable[[str], int]
 ) -> ProfileScan | None:
-    """The profile as one pass over a copied table, whose numbers of rows are `sizes`; None where it is none.
+    """The profile as one pass over a copied table, of which `count_rows` tells the size; None where it is none.
 
     That is so where the rows are not those of one table, where units are counted by the values that they have, and
     where sums of machine integers could overflow.
@@ -62,11 +62,18 @@ def plan_profile_scan(
     scan = plan_copy_scan(rows, layouts) if groups else None
     if scan is None or node.size * (len(list_clips(node.largest)) + 1) > _MOST_SUMS:
         return None
-    size = sum(vector.largest for vector in node.vectors) * sizes[scan.table]
+    size = sum(vector.largest for vector in node.vectors) * count_rows(scan.table)
     factors = [vector.weight * factor for vector in node.vectors for factor, _ in vector.terms]
-    if max(size, *map(abs, factors)) >= MAX_NORM:
+    if max([size, *map(abs, factors)]) >= MAX_NORM:
         return None
     return ProfileScan(node, rows, scan)
+
+
+def count_copied_rows(cursor: DuckDBPyConnection, table: str) -> int:
+    """How many rows a copy has of a table, which may differ from those of its source."""
+    statement = f"SELECT COALESCE(MAX(last) + 1, 0) FROM {locate_units(table)}"
+    ((rows,),) = cursor.execute(statement).fetchall()  # to the end, so that the cursor can be used again
+    return int(rows)
 
 
 def profile_copy(

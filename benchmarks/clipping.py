@@ -1,12 +1,16 @@
 """How close a privately chosen clip comes to the best one in hindsight, over many shapes of data.
 
-    python benchmarks/clipping.py [--held-out]
+    python benchmarks/clipping.py [--held-out] [--bars]
 
 Each set of rows is a distribution of rows over units, a number of units, a number of groups, and a way in which the
 rows of a unit lie among the groups. The error is the mean over groups of the expected distance from the true counts,
 with the clip that a release chose, its epsilon for choosing included; beside it stands the best clip in hindsight, of
 Laplace noise on the L1 norm or of Gaussian noise on the L2 norm, with all of epsilon. `--held-out` has distributions
 that were not looked at when the rule of choice was made.
+
+`--bars` says how often the intervals of answers hold the true counts, and how wide they are beside those of the noise
+alone: from the released value less the half-width of the noise to the value with what is missing of it and twice the
+half-width.
 """
 
 from __future__ import annotations
@@ -141,6 +145,51 @@ def hindsight(profile: ContributionProfile, truth: np.ndarray, epsilon: float, d
     return min(found)
 
 
+def bars(kinds: tuple[str, ...]) -> Iterator[tuple[str, int, int, str, float, float, float]]:
+    """Each setting with the share of intervals that hold the truth, and their width beside that of the noise alone."""
+    number = 0
+    for kind in kinds:
+        for units in UNITS:
+            for groups in GROUPS:
+                spread = SPREADS[number % len(SPREADS)]
+                number += 1
+                unit, group = rows(kind, units, groups, spread)
+                truth = np.bincount(group, minlength=groups).astype(np.float64)
+                profile = ClippedSum(1, 0, groups).profile(unit, group, np.ones(len(unit), dtype=int))
+                for epsilon in EPSILONS:
+                    rule = ClippedSum(epsilon, 0, groups)
+                    found = [one_bar(rule, profile, truth, seed) for seed in range(RELEASES)]
+                    yield kind, units, groups, spread, epsilon, *np.mean(found, axis=0).tolist()
+
+
+def one_bar(rule: ClippedSum, profile: ContributionProfile, truth: np.ndarray, seed: int) -> tuple[float, float]:
+    """The share of groups whose interval holds the truth in one release, and the median of their widths."""
+    made = rule.release_profile(profile, ReplayBits(f"{seed}".encode()))
+    values, width = np.array(made.values), made.error(Fraction(95, 100))
+    missing = min(0.9, made.missing_share)
+    more = np.maximum(values, 0) * missing / (1 - missing) + width
+    held = (values - width <= truth) & (truth <= values + width + more)
+    return float(np.mean(held)), float(np.median(1 + more / (2 * width)))
+
+
+def tell_bars(kinds: tuple[str, ...]) -> None:
+    """Print a table by numbers of groups, and the shapes that are held too seldom."""
+    found = list(bars(kinds))
+    print(
+        f"{len(found)} settings, {RELEASES} releases each\n\n| groups | settings | held in 93 of 100 | median width |"
+    )
+    print("|---|---|---|---|")
+    for low, high in (*BANDS, (1, 10**6)):
+        these = [each for each in found if low <= each[2] <= high]
+        named = "all" if (low, high) == (1, 10**6) else f"{low} to {high}" if high < 10**6 else f"{low} and more"
+        often, wide = np.mean([each[5] >= 0.93 for each in these]), np.median([each[6] for each in these])
+        print(f"| {named} | {len(these)} | {often:.0%} | {wide:.2f} |")
+    print("\nSettings below, of each shape:\n")
+    for kind in kinds:
+        these = [each for each in found if each[0] == kind]
+        print(f"- {kind}: {sum(each[5] < 0.93 for each in these)} of {len(these)}")
+
+
 def all_for_noise(epsilon: float, delta: float) -> float:
     """The rho of Gaussian noise with all of epsilon."""
     return float(max_rho(Fraction(str(epsilon)), Fraction(str(delta))))
@@ -150,7 +199,12 @@ def main() -> None:
     """Print a table by numbers of groups, and the worst settings."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--held-out", action="store_true")
-    kinds = HELD_OUT if options.parse_args().held_out else KNOWN
+    options.add_argument("--bars", action="store_true")
+    given = options.parse_args()
+    kinds = HELD_OUT if given.held_out else KNOWN
+    if given.bars:
+        tell_bars(kinds)
+        return
     found = list(ratios(kinds))
     print(f"{len(found)} settings, {RELEASES} releases each\n\n| groups | delta | settings | mean | 9 of 10 | worst |")
     print("|---|---|---|---|---|---|")

@@ -285,3 +285,48 @@ def test_what_explain_says():
 def test_no_epsilon_is_found_by_the_accuracy_of_what_is_clipped():
     with pytest.raises(Refused, match="depends on the data"):
         plan_within(read_question(COUNT), visits(), {"n": 50}, Fraction(95, 100))
+
+
+BIG = 2**52 - 1
+EXTREME = {
+    "x": {"type": "int", "lower": -BIG, "upper": BIG},
+    "y": {"type": "float", "lower": 0, "upper": 1e9, "step": 1e-6},
+    "z": {"type": "int", "lower": 0, "upper": 0},
+    "g": VISITS["g"],
+    "t": VISITS["t"],
+}
+DATABASES: dict[str, list[dict[str, Any]]] = {
+    "empty": [],
+    "nobody": [{"who": None, "x": 1, "y": 1.0, "z": 0, "g": "a", "t": "a"}],
+    "missing": [{"who": 1, "x": None, "y": None, "z": None, "g": "a", "t": None}],
+    "one": [{"who": 1, "x": 2**63 - 1, "y": math.inf, "z": 5, "g": "b", "t": "a"}],
+    "heavy": [
+        {"who": n % 3, "x": (-1) ** n * 2**62, "y": [1e9, math.nan, -1e308][n % 3], "z": 1, "g": "ab"[n % 2], "t": "a"}
+        for n in range(500)
+    ],
+}
+ASKED = [
+    "SELECT g, COUNT(*) AS n, SUM(x) AS s, AVG(x) AS a, SUM(y) AS m FROM visits GROUP BY g",
+    "SELECT t, SUM(x) AS s, AVG(y) AS a, SUM(z) AS z FROM visits GROUP BY t",
+    "SELECT g, SUM(x) / COUNT(*) AS r, AVG(y) * 2 AS w FROM visits GROUP BY g",
+]
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10**6), 1, 1000])
+@pytest.mark.parametrize("sql", ASKED)
+def test_no_row_makes_a_clipped_question_fail(sql, epsilon, relation):
+    privacy = {"neighbors": relation, "delta": 1e-3, "delta_per_question": 1e-6}
+    for bound in ("auto", {"auto_up_to": 1}, {"auto_up_to": 1_000_000}):
+        table = {"unit": "who", "max_rows": bound, "columns": EXTREME}
+        plan = plan_for(read_question(sql), load(policy_of({"visits": table}, **privacy)), epsilon)
+        for name, rows in DATABASES.items():
+            assert answered(plan, ReferenceEngine({"visits": rows}), name.encode()).to_arrow().num_columns > 1
+
+
+def test_noise_beyond_what_is_drawn_at_once_is_drawn_again_as_wide():
+    """The noise of a clip of 2^40 on a grid of 2^-20 has a scale of about 2^61; an expression of it keeps its bars."""
+    plan = planned("SELECT COUNT(*) * 2 AS n FROM visits", visits())
+    stored = b'{"clip":[1099511627776,0,1000],"groups":null,"parts":[[0]]}'
+    (row,) = shown(plan, stored).to_arrow().to_pylist()
+    assert row["n_high"] - row["n_low"] == pytest.approx(2 * 2 * 2**40 / 0.65 * math.log(20), rel=0.3)

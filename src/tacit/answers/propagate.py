@@ -6,6 +6,7 @@ around the released values is close to its spread around the truth. The bars are
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -127,7 +128,9 @@ def _redrawn(numbers: list[int], part: ReleasedVector | ReleasedSelection, draws
         return np.zeros(0)
     count = len(numbers) * draws
     if isinstance(part.mechanism, Laplace):
-        noise = laplace.draw_array(min(part.mechanism.scale, Fraction(2) ** 50), count, bits).astype(np.float64)
+        scale = min(part.mechanism.scale, Fraction(2) ** 50)
+        noise, times = laplace.draw_array(scale, count, bits), float(part.mechanism.scale / scale)
     else:
-        noise = gaussian.draw_array(min(part.mechanism.variance, Fraction(2) ** 78), count, bits).astype(np.float64)
-    return (np.repeat(np.array(numbers, dtype=np.float64), draws) + noise) * float(part.unit)
+        variance = min(part.mechanism.variance, Fraction(2) ** 78)
+        noise, times = gaussian.draw_array(variance, count, bits), math.sqrt(part.mechanism.variance / variance)
+    return (np.repeat(np.array(numbers, dtype=np.float64), draws) + noise.astype(np.float64) * times) * float(part.unit)

@@ -62,9 +62,19 @@ def _is_sum(asked: BoundAggregate) -> bool:
 
 
 def spend_clipped(
-    needed: Mapping[Measurement, Fraction], epsilon: Fraction, delta: Fraction, at: Setting, relation: Relation
+    needed: Mapping[Measurement, Fraction],
+    epsilon: Fraction,
+    delta: Fraction,
+    at: Setting,
+    relation: Relation,
+    *,
+    is_listed: bool,
 ) -> Spending:
-    """Share epsilon between the selection of private keys and one clipped vector of all that is needed."""
+    """Share epsilon between the selection of private keys and one clipped vector of all that is needed.
+
+    How much of it chooses the clip depends on the number of groups. Where that is not known yet, because keys are
+    selected or `is_listed`, the loss is that of any epsilon-DP release.
+    """
     shown, selecting = None, Fraction(0)
     losses: list[Loss] = []
     if at.groups is None:
@@ -77,8 +87,7 @@ def spend_clipped(
     largest = min(LARGEST_CLIP, max(1, per_row) * (relation.most_rows or _MOST_ROWS))
     groups = 1 if at.groups is None else at.groups
     clipped = ClippedSum(epsilon - selecting, 0, max(1, groups * len(parts)), at.neighbors, largest, nonnegative=False)
-    # How the epsilon of the clip is shared depends on the number of groups, which is not known before keys are.
-    losses.append(PureDp(clipped.epsilon) if at.groups is None else clipped.loss())
+    losses.append(PureDp(clipped.epsilon) if at.groups is None or is_listed else clipped.loss())
     return Spending(parts, shown, Compose(tuple(losses)), Fraction(0), Clipping(clipped, per_row, relation.called))
 
 

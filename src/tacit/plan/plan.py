@@ -289,7 +289,7 @@ class BoundQuestion:
         accounted = contribution_to_account(self.each, relation.unit is not None)
         setting = Setting(accounted, self.policy.neighbors, groups)
         if is_clipped(relation, self.halves.aggregates, self.needed, groups):
-            spending = spend_clipped(self.needed, price, delta, setting, relation)
+            spending = spend_clipped(self.needed, price, delta, setting, relation, is_listed=listed is not None)
         else:
             spending = spend(self.needed, price, delta, setting)
         exact = _exact(self.halves, relation, self.each, spending)

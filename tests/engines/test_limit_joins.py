@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -20,6 +21,7 @@ from tacit.engines.limit_joins import MOST_JOINED, limit_joins
 from tacit.engines.reference import ReferenceEngine
 from tacit.plan.compound_plan import plan_question
 from tacit.policy.load import load
+from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.nodes import Aggregation
 
 Row = tuple[int, int, int]  # the unit and two values
@@ -188,3 +190,16 @@ def test_rows_of_one_unit_are_looked_up_one_by_one(sql: str) -> None:
     finally:
         engine.close()
     assert cells[0] > others // 2
+
+
+@pytest.mark.parametrize("text", ["a.t || b.t", "REPLACE(a.t, '1', 'long')", "LPAD(a.t, 9, 'x')"])
+def test_fewer_rows_are_matched_where_texts_are_put_together(text: str) -> None:
+    rows = [(1, place % 90, place % 7) for place in range(1_500)]
+    tables = {"a": rows_of(rows), "b": rows_of([(1, 5, 5)] * 2)}
+    joined = "FROM a JOIN b ON a.u = b.u"
+
+    def count(sql: str) -> Any:
+        return ReferenceEngine(tables).run(replace(exact_of(sql), keep=ContributionBounds(1, 10**6)))[()][0]
+
+    assert count(f"SELECT COUNT({text}) {joined}") == count(f"SELECT COUNT(*) {joined} WHERE {text} <> ''") == 100 * 2
+    assert count(f"SELECT COUNT(*) {joined} WHERE a.t <> ''") == 1_000 * 2

@@ -2,7 +2,8 @@
 
 Caps bound what counts of the joined rows, and not how many are joined: of a unit with n rows in each of two tables
 there are n^2, and n^4 of four. How long that takes, or that it passes a time limit, would tell of the unit. So of each
-unit at most `MOST_JOINED` rows of either side take part in such a join, and it makes at most their square.
+unit at most `MOST_JOINED` rows of either side take part in such a join, and it makes at most their square. They are
+fewer where the question makes texts that are longer than those of a row (`MOST_WITH_TEXTS`).
 
 **Rule.** Rows that WHERE leaves out anyway are left out first (`_narrow`). Then a unit's n > L rows of a side are put
 in the order of their columns, and number p is kept where p L mod n < L: L rows, evenly spaced.
@@ -16,7 +17,7 @@ n <= L every remainder is below n, hence below L, so all rows are kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from tacit.engines.layout import substitute
@@ -44,7 +45,9 @@ from tacit.query.nodes import (
 )
 
 MOST_JOINED = 1_000  # rows of a unit on one side of a join
+MOST_WITH_TEXTS = 100  # where texts are put together: a million long ones would not fit into memory
 
+_LONGER = frozenset({Function.CONCAT, Function.REPLACE, Function.LPAD, Function.RPAD})
 _LARGEST = 200  # scalars in a condition that is put in terms of another node's columns
 
 
@@ -76,8 +79,37 @@ def limit_joined_rows(
     """The rows, with every join on the unit limited: what is `used` of them where `where` is true is the same."""
     if not has_joins_on_units(node):
         return node
-    known = conjuncts(where)
-    return _narrow(node, known, _names([*used, *known]), most)
+    known, asked = conjuncts(where), list(used)
+    if any(_makes_texts(scalar) for scalar in (*asked, *known, *_list_scalars(node))):
+        most = min(most, MOST_WITH_TEXTS)
+    return _narrow(node, known, _names([*asked, *known]), most)
+
+
+def _makes_texts(scalar: Scalar) -> bool:
+    """Whether a scalar makes texts that may be longer than its operands."""
+    return any(isinstance(part, Call) and part.function in _LONGER for part in walk(scalar))
+
+
+def _list_scalars(node: RelationalNode) -> Iterator[Scalar]:
+    """What the nodes of a question compute."""
+    match node:
+        case Scan() | Constants():
+            return
+        case EquiJoin(left, right, on):
+            yield from (scalar for pair in on for scalar in pair)
+            yield from (*_list_scalars(left), *_list_scalars(right))
+            return
+        case RowUnion(parts):
+            for part in parts:
+                yield from _list_scalars(part)
+            return
+        case Projection(columns=columns, where=where):
+            yield from (scalar for _, scalar in columns)
+            yield from conjuncts(where)
+        case PerUnitAggregation(keys=keys, measures=measures):
+            yield from (scalar for _, scalar in keys)
+            yield from (measure.argument for _, measure in measures if measure.argument is not None)
+    yield from _list_scalars(node.source)
 
 
 def has_joins_on_units(node: RelationalNode) -> bool:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import islice
 
 from tacit.engines.evaluate import is_like
-from tacit.engines.limit_joins import MOST_JOINED, has_joins_on_units
+from tacit.engines.limit_joins import MOST_JOINED, MOST_WITH_TEXTS, has_joins_on_units
 from tacit.errors import Refused
 from tacit.plan.relation import Field, Relation
 from tacit.query.bound import TypedScalar
@@ -106,7 +106,8 @@ def about_rows(exact: Aggregation, unit: str, *, is_clipped: bool = False) -> tu
     if exact.keep.total is not None:
         kept_of = f"with at most {exact.keep.total} rows in all, {kept_of}"
     if has_joins_on_units(exact.source):
-        capped = (*capped, f"A join matches at most {MOST_JOINED:,} rows of each {unit} on either side, after WHERE.")
+        most = f"{MOST_JOINED:,} rows of each {unit} on either side, after WHERE"
+        capped = (*capped, f"A join matches at most {most}; {MOST_WITH_TEXTS} where texts are put together.")
     if is_clipped:
         selected = exact.keep.groups if any(key.values is None for key in exact.keys) else None
         shown = f" Which keys are shown is decided by at most {selected} of each {unit}." if selected else ""

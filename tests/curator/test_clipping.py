@@ -34,6 +34,7 @@ from tacit.mechanisms.clipped_sum import ClippedSum
 from tacit.mechanisms.laplace import Laplace
 from tacit.plan.accuracy import plan_within
 from tacit.plan.clipping import clipped_aggregation
+from tacit.plan.compound_plan import plan_question
 from tacit.plan.explain import explain
 from tacit.plan.noise import ClippedPart
 from tacit.plan.plan import Plan, plan_for
@@ -330,3 +331,16 @@ def test_noise_beyond_what_is_drawn_at_once_is_drawn_again_as_wide():
     stored = b'{"clip":[1099511627776,0,1000],"groups":null,"parts":[[0]]}'
     (row,) = shown(plan, stored).to_arrow().to_pylist()
     assert row["n_high"] - row["n_low"] == pytest.approx(2 * 2 * 2**40 / 0.65 * math.log(20), rel=0.3)
+
+
+def test_released_values_choose_rows_of_clipped_questions():
+    """In WHERE and inside an aggregate; at a large epsilon, beside what plain counting gives."""
+    rows = [{"who": n, "x": n % 11, "g": "ab"[n % 2], "t": "a"} for n in range(400)]
+    average = sum(row["x"] for row in rows) / len(rows)
+    above = sum(row["x"] > average for row in rows)
+    inside = "SELECT SUM(CASE WHEN x > (SELECT AVG(x) FROM visits) THEN 1 ELSE 0 END) AS n FROM visits"
+    for sql in (f"{COUNT} WHERE x > (SELECT AVG(x) FROM visits)", inside):
+        plan = plan_question(read_question(sql), visits(), 1000)
+        stored = release(plan, ReferenceEngine({"visits": rows}), ReplayBits(b"values"))
+        (row,) = post_process(stored, plan.recipe, None, Fraction(95, 100)).to_arrow().to_pylist()  # type: ignore[arg-type]
+        assert abs(row["n"] - above) <= 5

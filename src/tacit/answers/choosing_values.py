@@ -15,11 +15,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from tacit.answers.program import Node, Public, Released
+from tacit.query.clipped_aggregation import ClippedAggregation
 from tacit.query.nodes import Aggregation, Literal, LiteralValue, Placeholder
 from tacit.query.types import Type
+
+ChosenValues = Mapping[str, LiteralValue]
+"""Released values by the names of their placeholders."""
+NO_VALUES: ChosenValues = {}
+Told = TypeVar("Told", Aggregation, ClippedAggregation)
 
 TYPES = frozenset({Type.INT, Type.FLOAT, Type.BOOL, Type.DATE, Type.TEXT})
 
@@ -41,9 +47,9 @@ def placeholders_of(node: object) -> frozenset[str]:
     return frozenset().union(*map(placeholders_of, _parts(node)))
 
 
-def fill(exact: Aggregation, known: Mapping[str, LiteralValue]) -> Aggregation:
+def fill(told: Told, known: ChosenValues) -> Told:
     """What an engine is told, with constants for all placeholders."""
-    return cast("Aggregation", _fill(exact, known))
+    return cast("Told", _fill(told, known)) if known else told
 
 
 def _fill(node: Any, known: Mapping[str, LiteralValue]) -> Any:

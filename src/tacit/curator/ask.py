@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tacit.answers.answer import Answer
-from tacit.answers.choosing_values import fill, placeholders_of, releases_read
+from tacit.answers.choosing_values import releases_read
 from tacit.answers.post_process import post_process
 from tacit.answers.post_processing_plan import AnyPostProcessingPlan, CompoundPostProcessingPlan
 from tacit.answers.read_value import read_value
@@ -116,7 +116,7 @@ def _release_in_turn(plan: AnyPlan, engine: Engine, bits: Bits, seconds: float |
     """
     assert isinstance(plan.recipe, CompoundPostProcessingPlan)
     fresh = refresh_bits(bits)
-    waiting = {place: placeholders_of(member.exact) for place, member in enumerate(plan.members)}
+    waiting = {place: member.placeholders for place, member in enumerate(plan.members)}
     releases: dict[int, Release] = {}
     known: dict[str, LiteralValue] = {}
     with time_limit(seconds):
@@ -124,9 +124,9 @@ def _release_in_turn(plan: AnyPlan, engine: Engine, bits: Bits, seconds: float |
             ready = [place for place, names in waiting.items() if names <= known.keys()]
             assert ready  # a value is computed from members that were bound before it
             for place in ready:
-                member = replace(plan.members[place], exact=fill(plan.members[place].exact, known))
+                member = plan.members[place]
                 keys = None if member.listed is None else member.listed.read(engine)
-                releases[place] = member.release(member.compute(engine), fresh, keys, engine)
+                releases[place] = member.release(member.compute(engine, known), fresh, keys, engine, known)
                 del waiting[place]
             for value in plan.values:
                 needed = {plan.recipe.places[index] for index in releases_read(value.program)}

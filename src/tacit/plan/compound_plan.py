@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tacit.accounting.filters import GRAINS_PER_EPSILON, compute_charge
-from tacit.answers.choosing_values import ChoosingValue, placeholders_of
+from tacit.answers.choosing_values import ChoosingValue
 from tacit.answers.post_processing_plan import CompoundPostProcessingPlan, ProgramResult, PublicTable
 from tacit.answers.program import Nothing, ProgramColumn
 from tacit.arithmetic import Number
@@ -124,7 +124,7 @@ def plan_question(query: Query, policy: Policy, epsilon: Number | None, *, round
 
 def _note_choice(plan: Plan) -> Plan:
     """The plan of a member, which says so where released values choose its rows."""
-    if not placeholders_of(plan.exact):
+    if not plan.placeholders:
         return plan
     note = "Rows are chosen by a value that is released first; error bars are given that value."
     return replace(plan, recipe=replace(plan.recipe, notes=(*plan.recipe.notes, note)))

@@ -27,7 +27,7 @@ from tacit.aggregates.base import (
     VectorMeasurement,
 )
 from tacit.aggregates.registry import function_of
-from tacit.answers.choosing_values import ChoosingValue
+from tacit.answers.choosing_values import NO_VALUES, ChoosingValue, ChosenValues, fill, placeholders_of
 from tacit.answers.clipping import Clipping
 from tacit.answers.post_processing_plan import KeyColumn, PostProcessingPlan
 from tacit.answers.stored import GroupKeys, Release, StoredClip
@@ -122,6 +122,11 @@ class Plan:
         return ()
 
     @property
+    def placeholders(self) -> frozenset[str]:
+        """The names of the values that must be released before it is computed."""
+        return placeholders_of((self.exact, *(part.need for part in self.parts)))
+
+    @property
     def public(self) -> tuple[PublicRead, ...]:
         """The rows of public tables that are read to finish it: none."""
         return ()
@@ -146,10 +151,10 @@ class Plan:
         groups = MAX_GROUPS if self.recipe.groups is None else self.recipe.groups
         return groups * max(len(self.parts), len(self.recipe.results))
 
-    def compute(self, engine: Engine) -> GroupedMeasures:
+    def compute(self, engine: Engine, known: ChosenValues = NO_VALUES) -> GroupedMeasures:
         """What is measured before any noise: nothing where the policy alone answers, or all is clipped."""
         is_run = self.reads_data and (self.recipe.clipping is None or self.shown is not None)
-        return engine.run(self.exact) if is_run else {}
+        return engine.run(fill(self.exact, known)) if is_run else {}
 
     def release(
         self,
@@ -157,20 +162,22 @@ class Plan:
         bits: Bits,
         listed: Sequence[GroupKeys] | None = None,
         engine: Engine | None = None,
+        known: ChosenValues = NO_VALUES,
     ) -> Release:
         """The noisy integers and the choices: for each part, one for each group that is shown, or a top-k's names.
 
         A public group that no row fell into is a group of nothing, and gets its noise like any other. Private ones are
         taken in the order of their keys, which does not depend on how the data lies. `listed` are the keys that were
-        read from public tables, where the plan has such. `engine` is asked again where units are clipped.
+        read from public tables, where the plan has such. `engine` is asked again where units are clipped. `known` are
+        the released values that choose rows.
         """
         if self.recipe.clipping is not None:
             assert engine is not None
-            return self._release_clipped(self.recipe.clipping, exact, bits, listed, engine)
+            return self._release_clipped(self.recipe.clipping, exact, bits, listed, engine, known)
         if self.listed is not None:
             assert listed is not None
-            known = list(listed)
-            return Release(known, [self._part(part, exact, known, bits) for part in self.parts])
+            read = list(listed)
+            return Release(read, [self._part(part, exact, read, bits) for part in self.parts])
         if self.shown is None:
             groups: list[GroupKeys] = list(product(*(key.values or () for key in self.exact.keys)))
             return Release(None, [self._part(part, exact, groups, bits) for part in self.parts])
@@ -194,6 +201,7 @@ class Plan:
         bits: Bits,
         listed: Sequence[GroupKeys] | None,
         engine: Engine,
+        known: ChosenValues,
     ) -> Release:
         """The same where a clip is chosen: over all public groups, or over those that are selected first."""
         shown: list[GroupKeys] | None = None if listed is None else list(listed)
@@ -207,8 +215,8 @@ class Plan:
         if not groups:
             return Release(shown, [[] for _ in parts], StoredClip(1, 0, 0))
         rule = clipping.over(len(groups) * len(parts))
-        profile = engine.profile(clipped_aggregation(self.exact, parts, groups, rule.largest))
-        made = rule.release_profile(profile, bits)
+        node = clipped_aggregation(self.exact, parts, groups, rule.largest)
+        made = rule.release_profile(engine.profile(fill(node, known)), bits)
         numbers = [list(made.steps[place * len(groups) :][: len(groups)]) for place in range(len(parts))]
         return Release(shown, numbers, StoredClip(made.clip, round(made.lost), round(made.whole)))
 

@@ -229,6 +229,7 @@ CAUGHT = CLAIM + 6.1 * math.sqrt(0.5 / TRIALS)  # beyond by chance with a probab
 
 def watched(**settings) -> Private:
     model, x = nn.Linear(CANARIES, 1, bias=False), torch.zeros(CANARIES, 1)
+    nn.init.constant_(model.weight, 0.1)  # so that no canary has next to no gradient
     given = {"noise_multiplier": 1.0, "epochs": 10**6, "units_per_pass": CANARIES, "check": False} | settings
     return Private(model, Watched(model.parameters()), DataLoader(TensorDataset(x), batch_size=CANARIES), **given)
 

@@ -15,6 +15,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,6 +29,9 @@ from tacit.answers.answer import Answer
 from tacit.answers.post_process import post_process
 from tacit.answers.stored import unpack
 from tacit.curator.ask import release
+from tacit.curator.copies import PolicyLayouts, readings_of
+from tacit.curator.tables import table_schemas
+from tacit.engines.duckdb import DuckDBEngine
 from tacit.engines.reference import ReferenceEngine
 from tacit.errors import ErrorCode, Refused
 from tacit.mechanisms.clipped_sum import ClippedSum
@@ -238,7 +242,9 @@ def test_private_keys_are_selected_before_units_are_clipped():
     few = unpack(release(plan, rows_of(4), ReplayBits(b"keys")))
     assert few.groups == []
     assert few.parts == [[]]
-    assert shown(plan, release(plan, rows_of(4), ReplayBits(b"keys"))).to_arrow().num_rows == 0
+    nothing = shown(plan, release(plan, rows_of(4), ReplayBits(b"keys")))
+    assert nothing.to_arrow().num_rows == 0
+    assert not any("clipped at" in note for note in nothing.notes)
     assert plan.epsilon_delta[1] <= Fraction(1, 10**6)
 
 
@@ -344,3 +350,44 @@ def test_released_values_choose_rows_of_clipped_questions():
         stored = release(plan, ReferenceEngine({"visits": rows}), ReplayBits(b"values"))
         (row,) = post_process(stored, plan.recipe, None, Fraction(95, 100)).to_arrow().to_pylist()  # type: ignore[arg-type]
         assert abs(row["n"] - above) <= 5
+
+
+def test_few_units_with_large_values_are_counted_as_one_row_each_at_least():
+    """A hundred units are enough for a sum of values far from one. Of five nothing can be told, and that is said."""
+    wide = {"x": {"type": "int", "lower": 0, "upper": 200_000}, "g": VISITS["g"]}
+    policy = load(policy_of({"visits": {"unit": "who", "max_rows": "auto", "columns": wide}}))
+    plan = planned("SELECT SUM(x) AS s FROM visits", policy)
+    for units, is_told in ((100, True), (5, False)):
+        rows = [{"who": who, "x": 50_000, "g": "a"} for who in range(units) for _ in range(5)]
+        answers = [answered(plan, ReferenceEngine({"visits": rows}), bytes([seed])) for seed in range(10)]
+        found = [answer.to_arrow().to_pylist()[0] for answer in answers]
+        held = sum(row["s_low"] <= 250_000 * units <= row["s_high"] for row in found)
+        said = sum("What is cut off so is not known" in " ".join(answer.notes) for answer in answers)
+        assert (said <= 2) is is_told
+        assert held >= 7
+
+
+@pytest.mark.parametrize("rows", [700, 800, 1_000, 1_023])
+def test_a_norm_next_to_the_largest_has_a_place(rows):
+    """Norms from 2^61 to 2^62: above all clips, and in the last octave."""
+    table = {"unit": "who", "max_rows": "auto", "columns": {"x": EXTREME["x"]}}
+    policy = load(policy_of({"visits": table}))
+    plan = planned("SELECT SUM(x) AS s FROM visits", policy)
+    database = [{"who": 1, "x": BIG}] * rows
+    frames, copied = {"visits": pa.Table.from_pylist(database)}, PolicyLayouts(policy)
+    engine = DuckDBEngine(table_schemas(policy), None, frames, layouts=copied, readings=readings_of(policy))
+    try:
+        fast, exact = profiles(plan, [engine, ReferenceEngine({"visits": database})])
+    finally:
+        engine.close()
+    assert fast.units.tolist() == exact.units.tolist()
+    assert all(fast.clip(place, 1) == exact.clip(place, 1) for place in range(len(exact.clips)))
+
+
+def test_many_columns_over_listed_keys_are_planned():
+    wards = {"public": True, "columns": {"ward": {"type": "text", "unique": True}}}
+    own = {"unit": "who", "max_rows": "auto", "max_groups": 10_000, "max_rows_per_group": 1, "columns": VISITS}
+    sums = ", ".join(f"SUM(x * {number}) AS s{number}" for number in range(1, 61))
+    policy = load(policy_of({"visits": own, "wards": wards}))
+    plan = planned(f"SELECT ward, {sums} FROM visits JOIN wards ON t = ward GROUP BY ward", policy)
+    assert plan.recipe.clipping is not None

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from tacit.mechanisms.clipped_sum import ClippedSum
 
-_MOST_ENTRIES = 10**6
+MOST_ENTRIES = 10**6
+"""More entries of a vector are taken for as many, in how epsilon is shared."""
 
 
 @dataclass(frozen=True)
@@ -19,4 +20,4 @@ class Clipping:
 
     def over(self, entries: int) -> ClippedSum:
         """The mechanism for vectors of so many entries."""
-        return replace(self.mechanism, groups=max(1, min(_MOST_ENTRIES, entries)))
+        return replace(self.mechanism, groups=max(1, min(MOST_ENTRIES, entries)))

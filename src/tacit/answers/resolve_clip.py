@@ -21,7 +21,8 @@ def resolve_clip(recipe: PostProcessingPlan, release: Release) -> PostProcessing
     rule = recipe.clipping.over(sum(map(len, release.parts)))
     noise = rule.laplace(release.clip.clip)
     parts = Releases(_resolve(part, noise, release.clip.missing) for part in recipe.parts)
-    notes = (*recipe.notes, *_describe(recipe.clipping, rule, release.clip))
+    said = _describe(recipe.clipping, rule, release.clip) if any(release.parts) else ()  # no group, no clip
+    notes = (*recipe.notes, *said)
     return replace(recipe, parts=parts, notes=notes, clipping=None)
 
 
@@ -34,11 +35,15 @@ def _describe(clipping: Clipping, rule: ClippedSum, clip: StoredClip) -> tuple[s
     rows = clip.clip / max(1, clipping.per_row)
     size = f"{rows:,.3g} row{'' if rows == 1 else 's'}"
     what = f"What one {clipping.called} adds is clipped at what {size} can add at most"
+    if clip.whole <= 0:
+        few = f"{what}, because there are too few of each {clipping.called} to choose by."
+        return few, "What is cut off so is not known, and not in the intervals."
     chosen = f"{what}, which was chosen with {float(rule.choosing / rule.epsilon):.0%} of the epsilon."
     missing = float(clip.missing)
     about = "less than 0.1 %" if missing < 0.001 else f"about {100 * missing:.2g} %"
     return (
         chosen,
         f"By an estimate, {about} of the whole is cut off so. Intervals of counts and sums hold that and once more the "
-        "noise; what is cut off of one group may be more. Averages are those of what is left.",
+        "noise, those of expressions the noise alone; what is cut off of one group may be more. Averages are those of "
+        "what is left.",
     )

@@ -134,7 +134,7 @@ def profile_units(
                 sums[group, vector] = 0
         if norm:
             place = find_place(norm)
-            units[place] += 1
+            units[min(place, units.shape[0] - 1)] += 1
             place = min(place, last)
             for i in range(many):
                 group = met[i]

@@ -4,8 +4,8 @@ Clipping at C gives noise in proportion to C, and loses what units have above C.
 number of groups, the mean error of a group is about noise(C) plus the sum of all that is lost over G; its minimum has
 about G/epsilon units above C. The histogram is noisy, and a cell that is taken for occupied by mistake, g octaves above
 the units that there are, makes the noise 2^g times too large. So a cell is occupied if its noisy count is above
-(4 + ln(ratios) + 1.5 g ln 2)/epsilon, g being the number of octaves between it and the last occupied one: the chance
-of a mistake falls faster with g than its cost grows.
+(4 + ln(ratios) + 1.5 g ln 2)/epsilon, g being the number of octaves between it and the last occupied one, or that of
+what one row adds at most: the chance of a mistake falls faster with g than its cost grows.
 
 What is lost is estimated from the occupied cells and from how their counts fall off. All of this is post-processing of
 the noisy histogram. The constants come from simulations over the shapes of data in
@@ -15,6 +15,7 @@ the noisy histogram. The constants come from simulations over the shapes of data
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -56,14 +57,22 @@ def count_ratios(groups: int) -> int:
 
 
 def choose_clip(
-    noisy: npt.NDArray[Any], clips: tuple[int, ...], groups: int, epsilon: float, laplace: float, gaussian: float | None
+    noisy: npt.NDArray[Any],
+    clips: tuple[int, ...],
+    groups: int,
+    epsilon: float,
+    laplace: float,
+    gaussian: float | None,
+    row: int = 1,
 ) -> ClipChoice:
-    """Return the clip with the least expected error.
+    """Return the clip with the least expected error; where no cell is occupied, what one row adds at most.
 
     `noisy` is the histogram with the noise of `epsilon`; a clip of 1 gives Laplace noise of the scale `laplace` and
     Gaussian noise of the standard deviation `gaussian`, where there is a delta for it.
     """
-    counts = _find_occupied(noisy.astype(np.float64), epsilon)
+    counts = _find_occupied(noisy.astype(np.float64), epsilon, (row - 1).bit_length())
+    if not counts.any():
+        return ClipChoice(min(bisect_left(clips, row), len(clips) - 1), 1, 0.0, 0.0)
     beyond = _extend_tail(counts, noisy.astype(np.float64), epsilon)
     sizes = np.array(clips, dtype=np.float64)
     cut = _lost_by_unit(clips, noisy.shape[1])
@@ -80,16 +89,16 @@ def choose_clip(
     return min(found)[1]
 
 
-def _find_occupied(noisy: Floats, epsilon: float) -> Floats:
-    """The counts of occupied cells, and zeros for others."""
+def _find_occupied(noisy: Floats, epsilon: float, first: int) -> Floats:
+    """The counts of occupied cells, and zeros for others. Up to the octave `first` no gap counts."""
     least = (_LEAST + math.log(noisy.shape[1])) / epsilon
-    found, last = np.zeros_like(noisy), 0
+    found, last = np.zeros_like(noisy), first
     for octave, row in enumerate(noisy):
         gap = max(0, octave - last - 1)
         occupied = row > least + gap * _PER_OCTAVE / epsilon
         if occupied.any():
             found[octave] = np.where(occupied, row, 0.0)
-            last = octave
+            last = max(last, octave)
     return found
 
 

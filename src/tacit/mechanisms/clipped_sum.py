@@ -120,6 +120,8 @@ class ClippedSum:
         The largest clip that is chosen, from 1 to 2^61, if the owner knows one. It need not be exact.
     nonnegative : bool, default True
         Whether no row adds a negative number: then replacing a unit costs less. Other rows are refused.
+    row : int, default 1
+        What one row adds at most, about: the clip where there are too few units to tell their sizes.
 
     Raises
     ------
@@ -142,6 +144,7 @@ class ClippedSum:
     neighbors: Neighbors
     largest: int
     nonnegative: bool
+    row: int
 
     def __init__(
         self,
@@ -151,6 +154,7 @@ class ClippedSum:
         neighbors: Neighbors = Neighbors.ADD_REMOVE,
         largest: int | None = None,
         nonnegative: bool = True,
+        row: int = 1,
     ) -> None:
         least = Fraction(1, 10**100)
         set_fields(
@@ -161,6 +165,7 @@ class ClippedSum:
             neighbors=check_neighbors(neighbors),
             largest=LARGEST_CLIP if largest is None else _to_integer_up_to("largest", largest, LARGEST_CLIP),
             nonnegative=check_flag("nonnegative", nonnegative),
+            row=_to_integer_up_to("row", row, LARGEST_CLIP),
         )
 
     @classmethod
@@ -172,6 +177,7 @@ class ClippedSum:
         neighbors: Neighbors = Neighbors.ADD_REMOVE,
         largest: int | None = None,
         nonnegative: bool = True,
+        row: int = 1,
     ) -> ClippedSum:
         """Return the mechanism that is (epsilon, delta)-DP: its parameters are these.
 
@@ -189,13 +195,15 @@ class ClippedSum:
             The largest clip that is chosen, from 1 to 2^61, if the owner knows one.
         nonnegative : bool, default True
             Whether no row adds a negative number.
+        row : int, default 1
+            What one row adds at most, about.
 
         Returns
         -------
         ClippedSum
             The calibrated mechanism.
         """
-        return cls(epsilon, delta, groups, neighbors, largest, nonnegative)
+        return cls(epsilon, delta, groups, neighbors, largest, nonnegative, row)
 
     @property
     def choosing(self) -> Fraction:
@@ -298,7 +306,7 @@ class ClippedSum:
         noisy = np.array(counts, dtype=object).reshape(profile.units.shape)
         deviation = math.sqrt(squares / (2 * float(rho))) if rho else None
         chosen = choose_clip(
-            noisy, profile.clips, self.groups, float(self.choosing) / moved, moved / float(rest), deviation
+            noisy, profile.clips, self.groups, float(self.choosing) / moved, moved / float(rest), deviation, self.row
         )
         clip = profile.clips[chosen.place]
         totals = profile.clip(chosen.place, chosen.norm)

@@ -17,7 +17,7 @@ from tacit.query.canonical import NODES
 
 PLANS: Table = {
     **NODES,
-    ClippedSum: tag("ClippedSum", "epsilon delta groups neighbors largest nonnegative"),
+    ClippedSum: tag("ClippedSum", "epsilon delta groups neighbors largest nonnegative row"),
     Gaussian: tag("Gaussian", "variance"),
     QuantizedArgument: tag("Grid", "scalar step lower upper"),
     Laplace: tag("Laplace", "scale"),

@@ -17,7 +17,7 @@ from fractions import Fraction
 
 from tacit.aggregates.argument import quote_aggregate
 from tacit.aggregates.base import BoundAggregate, Measurement, ReleasedVector, VectorMeasurement
-from tacit.answers.clipping import Clipping
+from tacit.answers.clipping import MOST_ENTRIES, Clipping
 from tacit.errors import ErrorCode, Refused
 from tacit.mechanisms.clipped_sum import LARGEST_CLIP, ClippedSum
 from tacit.mechanisms.partition import PartitionSelection
@@ -86,7 +86,9 @@ def spend_clipped(
     per_row = sum(part.weight * part.largest for part in parts)
     largest = min(LARGEST_CLIP, max(1, per_row) * (relation.most_rows or _MOST_ROWS))
     groups = 1 if at.groups is None else at.groups
-    clipped = ClippedSum(epsilon - selecting, 0, max(1, groups * len(parts)), at.neighbors, largest, nonnegative=False)
+    entries = max(1, min(MOST_ENTRIES, groups * len(parts)))
+    row = min(LARGEST_CLIP, max(1, per_row))
+    clipped = ClippedSum(epsilon - selecting, 0, entries, at.neighbors, largest, nonnegative=False, row=row)
     losses.append(PureDp(clipped.epsilon) if at.groups is None or is_listed else clipped.loss())
     return Spending(parts, shown, Compose(tuple(losses)), Fraction(0), Clipping(clipped, per_row, relation.called))
 

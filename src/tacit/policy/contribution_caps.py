@@ -45,10 +45,10 @@ def load_caps(at: Section, unit: str | UnitForeignKey) -> ContributionCaps:
     declared = at.entries.get("max_rows")
     if isinstance(declared, str | Mapping):
         return _load_auto(at, unit, declared)
+    total = _load_cap(at, unit, "max_rows") if "max_rows" in at.entries else None
     groups, rows = (_load_cap(at, unit, name) for name in _IN_GROUPS)
-    if "max_rows" not in at.entries:
+    if total is None:
         return ContributionCaps(groups, rows, None)
-    total = _load_cap(at, unit, "max_rows")
     _check_total(at, {"max_groups": groups, "max_rows_per_group": rows}, "max_rows", total)
     return ContributionCaps(groups, rows, None if unit == ROW_UNIT else total)
 

@@ -20,6 +20,7 @@ import math
 import zlib
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -109,24 +110,38 @@ def error(profile: ContributionProfile, truth: np.ndarray, place: int, norm: int
     return float(np.mean(noise * math.sqrt(2 / math.pi) * np.exp(-((bias / noise) ** 2) / 2) + bias * tails))
 
 
+class Setting(NamedTuple):
+    """A set of rows, the true counts, and the profile that releases are made from."""
+
+    kind: str
+    units: int
+    groups: int
+    spread: str
+    delta: float
+    truth: np.ndarray
+    profile: ContributionProfile
+
+
+def settings(kinds: tuple[str, ...], deltas: tuple[float, ...]) -> Iterator[Setting]:
+    """All sets of rows, the ways of lying among the groups in turn."""
+    for number, (kind, units, groups) in enumerate(product(kinds, UNITS, GROUPS)):
+        spread = SPREADS[number % len(SPREADS)]
+        unit, group = rows(kind, units, groups, spread)
+        truth = np.bincount(group, minlength=groups).astype(np.float64)
+        for delta in deltas:
+            profile = ClippedSum(1, delta, groups).profile(unit, group, np.ones(len(unit), dtype=int))
+            yield Setting(kind, units, groups, spread, delta, truth, profile)
+
+
 def ratios(kinds: tuple[str, ...]) -> Iterator[tuple[str, int, int, str, float, float, float]]:
     """Each setting with the ratio of the mean error of some releases to the best in hindsight."""
-    number = 0
-    for kind in kinds:
-        for units in UNITS:
-            for groups in GROUPS:
-                spread = SPREADS[number % len(SPREADS)]
-                number += 1
-                unit, group = rows(kind, units, groups, spread)
-                truth = np.bincount(group, minlength=groups).astype(np.float64)
-                for delta in DELTAS:
-                    profile = ClippedSum(1, delta, groups).profile(unit, group, np.ones(len(unit), dtype=int))
-                    most = min(len(profile.clips), 1 + max(profile.sums[1]))
-                    for epsilon in EPSILONS:
-                        rule = ClippedSum(epsilon, delta, groups)
-                        best = hindsight(profile, truth, epsilon, delta, most)
-                        found = [chosen_error(rule, profile, truth, seed) for seed in range(RELEASES)]
-                        yield kind, units, groups, spread, epsilon, delta, float(np.mean(found)) / best
+    for kind, units, groups, spread, delta, truth, profile in settings(kinds, DELTAS):
+        most = min(len(profile.clips), 1 + max(profile.sums[1]))
+        for epsilon in EPSILONS:
+            rule = ClippedSum(epsilon, delta, groups)
+            best = hindsight(profile, truth, epsilon, delta, most)
+            found = [chosen_error(rule, profile, truth, seed) for seed in range(RELEASES)]
+            yield kind, units, groups, spread, epsilon, delta, float(np.mean(found)) / best
 
 
 def chosen_error(rule: ClippedSum, profile: ContributionProfile, truth: np.ndarray, seed: int) -> float:
@@ -147,19 +162,11 @@ def hindsight(profile: ContributionProfile, truth: np.ndarray, epsilon: float, d
 
 def bars(kinds: tuple[str, ...]) -> Iterator[tuple[str, int, int, str, float, float, float]]:
     """Each setting with the share of intervals that hold the truth, and their width beside that of the noise alone."""
-    number = 0
-    for kind in kinds:
-        for units in UNITS:
-            for groups in GROUPS:
-                spread = SPREADS[number % len(SPREADS)]
-                number += 1
-                unit, group = rows(kind, units, groups, spread)
-                truth = np.bincount(group, minlength=groups).astype(np.float64)
-                profile = ClippedSum(1, 0, groups).profile(unit, group, np.ones(len(unit), dtype=int))
-                for epsilon in EPSILONS:
-                    rule = ClippedSum(epsilon, 0, groups)
-                    found = [one_bar(rule, profile, truth, seed) for seed in range(RELEASES)]
-                    yield kind, units, groups, spread, epsilon, *np.mean(found, axis=0).tolist()
+    for kind, units, groups, spread, delta, truth, profile in settings(kinds, (0,)):
+        for epsilon in EPSILONS:
+            rule = ClippedSum(epsilon, delta, groups)
+            found = [one_bar(rule, profile, truth, seed) for seed in range(RELEASES)]
+            yield kind, units, groups, spread, epsilon, *np.mean(found, axis=0).tolist()
 
 
 def one_bar(rule: ClippedSum, profile: ContributionProfile, truth: np.ndarray, seed: int) -> tuple[float, float]:

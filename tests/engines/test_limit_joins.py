@@ -119,9 +119,9 @@ def test_what_is_joined_of_a_unit_does_not_depend_on_others(sql: str, most: int)
     tables = {"a": drawn(3, 12), "b": drawn(4, 12)}
     node = limit_joins(exact_of(sql), most)
 
-    def count(*units: int) -> int:
+    def count(*units: int) -> Any:
         some = {name: rows_of([row for row in rows if row[0] in units]) for name, rows in tables.items()}
-        return int(ReferenceEngine(some).run(node)[()][0])  # type: ignore[arg-type]
+        return ReferenceEngine(some).run(node)[()][0]
 
     assert count(0, 1, 2) == count(0) + count(1) + count(2) > 0
 

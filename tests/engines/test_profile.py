@@ -240,7 +240,10 @@ def drawn_question(rng: random.Random, bound: int) -> ClippedAggregation:
 
 def in_sql(engine: DuckDBEngine, node: ClippedAggregation) -> ContributionProfile:
     with engine._snapshot() as cursor:
-        run = lambda statement: cursor.execute(statement).fetchall()  # noqa: E731  # a runner of statements
+
+        def run(statement: str) -> list[tuple[Any, ...]]:
+            return cursor.execute(statement).fetchall()
+
         return profile_statements.run_profile(node, engine._copy.sources, DUCKDB, run)
 
 

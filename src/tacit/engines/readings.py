@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 from tacit.engines.layout import substitute
 from tacit.engines.unit_rows import OneRowPerUnit
@@ -36,29 +37,30 @@ ends are the bounds (`aggregates/argument.py`). So a plan computes the same from
 tables or say whose row it is are not among them (`curator/copies.py`)."""
 
 _Map = Callable[[Scalar], Scalar]
+_Grouped = TypeVar("_Grouped", Aggregation, ClippedAggregation)
 
 
 def use_readings(node: Aggregation, readings: Readings) -> Aggregation:
     """The same aggregation over a copy that holds what questions read."""
     change = _replace_readings(node.source, readings)
-    return replace(
-        node,
-        source=_change_rows(node.source, change),
-        where=None if node.where is None else change(node.where),
-        keys=tuple(replace(key, scalar=change(key.scalar)) for key in node.keys),
-        measures=tuple(_change_measure(measure, change) for measure in node.measures),
-    )
+    measures = tuple(_change_measure(measure, change) for measure in node.measures)
+    return replace(_change_groups(node, change), measures=measures)
 
 
 def use_readings_of_clipped(node: ClippedAggregation, readings: Readings) -> ClippedAggregation:
     """The same where a clip bounds what a unit adds."""
     change = _replace_readings(node.source, readings)
+    vectors = change_measures(node.vectors, lambda measure: _change_measure(measure, change))
+    return replace(_change_groups(node, change), vectors=vectors)
+
+
+def _change_groups(node: _Grouped, change: _Map) -> _Grouped:
+    """The same with other rows, another condition and other keys."""
     return replace(
         node,
         source=_change_rows(node.source, change),
         where=None if node.where is None else change(node.where),
         keys=tuple(replace(key, scalar=change(key.scalar)) for key in node.keys),
-        vectors=change_measures(node.vectors, lambda measure: _change_measure(measure, change)),
     )
 
 

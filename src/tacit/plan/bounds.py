@@ -132,7 +132,8 @@ Leaf = Callable[[Scalar], TypedScalar | None]
 
 
 def bind(scalar: Scalar, leaf: Leaf, *, rows: bool) -> TypedScalar:
-    """A scalar with its type and bounds. `leaf` knows the nodes that are names, and may know any other whole.
+    """A scalar with its type and bounds. `leaf` knows the nodes that are names, and may know any other
+    but constants as a whole.
 
     Over `rows` bounds are asked for wherever a value is computed with; released values need none.
     """
@@ -160,12 +161,12 @@ class _Binder:
         self.rows = rows
 
     def bind(self, node: Scalar) -> TypedScalar:
+        if isinstance(node, Literal):
+            return self.literal(node)
         known = self.leaf(node)
         if known is not None:
             return known
         match node:
-            case Literal():
-                return self.literal(node)
             case Case():
                 return self.case(node)
             case Placeholder(_, Type.INT):
@@ -264,9 +265,8 @@ class _Binder:
                         fix=f"write {value}.0",
                         instead=f"{value}.0",
                     )
-                return TypedScalar(
-                    node, Type.INT, Fraction(value), Fraction(value), Fraction(abs(value)), nullable=False
-                )
+                whole = Fraction(value)
+                return TypedScalar(node, Type.INT, whole, whole, abs(whole), nullable=False)
             case Fraction() as number:
                 if abs(number) > LARGEST_FLOAT:
                     raise Refused(ErrorCode.OVERFLOW, "the number is too large", at=node.at, fix="use a smaller one")

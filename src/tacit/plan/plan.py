@@ -329,15 +329,20 @@ def bind_question(query: Query, policy: Policy, *, canonical: bool = True) -> Bo
     return bind_reading(_read_query(query, policy, canonical=canonical), policy)
 
 
-def read_as_written(query: Query, policy: Policy) -> Reading:
-    """The reading of a question as its text is written, which was its form in earlier versions, or Refused."""
-    return _read_query(flatten_query(query), policy, canonical=False)
+def read_as_written(query: Query, policy: Policy, like: Reading) -> Reading:
+    """The reading of a question as its text is written, which was its form in earlier versions, or Refused.
+
+    `like` is the one that it has now, whose rows are mostly the same.
+    """
+    return _read_query(flatten_query(query), policy, canonical=False, like=like)
 
 
-def _read_query(query: Query, policy: Policy, *, canonical: bool) -> Reading:
+def _read_query(query: Query, policy: Policy, *, canonical: bool, like: Reading | None = None) -> Reading:
     query = mark_kept(query, policy)
     scope = Scope(policy)
     query, relation = scope.open(query)
+    if like is not None and relation == like.relation:
+        relation = like.relation  # which knows the scalars that were bound
     if relation.people is None:
         raise Refused(
             ErrorCode.UNSUPPORTED,

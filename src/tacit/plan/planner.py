@@ -69,9 +69,10 @@ def _former_plans(query: Query, policy: Policy, epsilon: Any, plan: Plan) -> tup
     """
     if has_subqueries(query):
         return ()
+    assert plan.reading is not None
     is_new = is_whole(to_rational("epsilon", epsilon))
     try:
-        reading = read_as_written(query, policy)
+        reading = read_as_written(query, policy, plan.reading)
         if is_new and reading == plan.reading:
             return ()
         bound = bind_reading(reading, policy)

@@ -155,6 +155,11 @@ class Relation:
             found.setdefault(each.name.lower(), []).append(each)
         return found
 
+    @cached_property
+    def _bound(self) -> dict[Scalar, TypedScalar]:
+        """The scalars that were bound: a question is read as it is written too, with most of them again."""
+        return {}
+
     def field_of(self, node: ColumnReference, *, links: bool = False) -> Field:
         """The field that a name means, or Refused. Unlisted columns and absent ones are refused alike.
 
@@ -219,6 +224,12 @@ class Relation:
         So it may stand alone as a result of CASE, whose value is then the unit of its row or NULL. One that a LEFT JOIN
         has matched may also be asked whether it is NULL. Anything else would compute with a column of no type.
         """
+        found = self._bound.get(scalar)
+        if found is None:
+            found = self._bound[scalar] = self._bind(scalar)
+        return found
+
+    def _bind(self, scalar: Scalar) -> TypedScalar:
         results = {id(node) for node in self._unit_results(scalar)}
         calls = (node for node in walk(scalar) if isinstance(node, Call))
         told = {id(call.arguments[0]) for call in calls if call.function == Function.IS_NULL}

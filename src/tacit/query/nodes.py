@@ -525,6 +525,8 @@ def is_star(scalar: Scalar) -> bool:
 def children(scalar: Scalar) -> tuple[Scalar, ...]:
     """The scalars directly inside."""
     match scalar:
+        case Literal() | ColumnReference():
+            return ()
         case Call(_, arguments):
             return arguments
         case Case(branches, otherwise):
@@ -572,9 +574,11 @@ def rebuild(scalar: Scalar, change: Callable[[Scalar], Scalar | None]) -> Scalar
 
 def walk(scalar: Scalar) -> Iterator[Scalar]:
     """The scalar and all inside it, outermost first."""
-    yield scalar
-    for child in children(scalar):
-        yield from walk(child)
+    rest = [scalar]
+    while rest:
+        node = rest.pop()
+        yield node
+        rest += reversed(children(node))
 
 
 def walk_clauses(query: Query) -> Iterator[Scalar]:

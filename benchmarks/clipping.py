@@ -10,7 +10,7 @@ that were not looked at when the rule of choice was made.
 
 `--bars` says how often the intervals of answers hold the true counts, and how wide they are beside those of the noise
 alone: from the released value less the half-width of the noise to the value with what is missing of it and twice the
-half-width.
+half-width. Beside it stand intervals that know all that was cut off, and not in which groups.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ DELTAS = (0, 1e-9)
 GROUPS = (1, 3, 6, 32, 100, 320, 1000)
 UNITS = (300, 5_000, 30_000)
 RELEASES = 10
+VALUES = 200  # at least so many intervals are looked at in a setting, because a twentieth may miss
 HEAVY = ("pareto 1.2", "pareto 1.6", "pareto 2.5", "normal 1", "normal 2", "one tenth", "scrapers")
 KNOWN = ("one", "uniform", "events", "geometric", *HEAVY)
 HELD_OUT = ("pareto 1.35", "normal 1.5", "two kinds", "zipf", "a hundredth in ten")
@@ -160,37 +161,45 @@ def hindsight(profile: ContributionProfile, truth: np.ndarray, epsilon: float, d
     return min(found)
 
 
-def bars(kinds: tuple[str, ...]) -> Iterator[tuple[str, int, int, str, float, float, float]]:
-    """Each setting with the share of intervals that hold the truth, and their width beside that of the noise alone."""
+def bars(kinds: tuple[str, ...]) -> Iterator[tuple[str, int, int, str, float, float, float, float]]:
+    """Each setting with the share of intervals that hold the truth, and their width beside that of the noise alone.
+
+    Last is the share of those that know all that was cut off.
+    """
     for kind, units, groups, spread, delta, truth, profile in settings(kinds, (0,)):
         for epsilon in EPSILONS:
             rule = ClippedSum(epsilon, delta, groups)
-            found = [one_bar(rule, profile, truth, seed) for seed in range(RELEASES)]
+            seeds = range(max(RELEASES, VALUES // groups))
+            found = [one_bar(rule, profile, truth, seed) for seed in seeds]
             yield kind, units, groups, spread, epsilon, *np.mean(found, axis=0).tolist()
 
 
-def one_bar(rule: ClippedSum, profile: ContributionProfile, truth: np.ndarray, seed: int) -> tuple[float, float]:
-    """The share of groups whose interval holds the truth in one release, and the median of their widths."""
+def one_bar(rule: ClippedSum, profile: ContributionProfile, truth: np.ndarray, seed: int) -> tuple[float, float, float]:
+    """The share of groups whose interval holds the truth in one release, the median of their widths, and the share
+    with all that was cut off known."""
     made = rule.release_profile(profile, ReplayBits(f"{seed}".encode()))
     values, width = np.array(made.values), made.error(Fraction(95, 100))
-    missing = min(0.9, made.missing_share)
-    more = np.maximum(values, 0) * missing / (1 - missing) + width
-    held = (values - width <= truth) & (truth <= values + width + more)
-    return float(np.mean(held)), float(np.median(1 + more / (2 * width)))
+    kept = np.array(profile.clip(profile.clips.index(made.clip), made.norm), dtype=np.float64) / 2**BITS
+    shares = min(0.9, made.missing_share), 1 - kept.sum() / max(1.0, truth.sum())
+    more, known = (np.maximum(values, 0) * missing / (1 - missing) + width for missing in shares)
+    held, best = (np.mean((values - width <= truth) & (truth <= values + width + up)) for up in (more, known))
+    return float(held), float(np.median(1 + more / (2 * width))), float(best)
 
 
 def tell_bars(kinds: tuple[str, ...]) -> None:
     """Print a table by numbers of groups, and the shapes that are held too seldom."""
     found = list(bars(kinds))
     print(
-        f"{len(found)} settings, {RELEASES} releases each\n\n| groups | settings | held in 93 of 100 | median width |"
+        f"{len(found)} settings, {RELEASES} releases each or more\n\n"
+        "| groups | settings | held in 93 of 100 | median width | held with all that is cut off known |"
     )
-    print("|---|---|---|---|")
+    print("|---|---|---|---|---|")
     for low, high in (*BANDS, (1, 10**6)):
         these = [each for each in found if low <= each[2] <= high]
         named = "all" if (low, high) == (1, 10**6) else f"{low} to {high}" if high < 10**6 else f"{low} and more"
         often, wide = np.mean([each[5] >= 0.93 for each in these]), np.median([each[6] for each in these])
-        print(f"| {named} | {len(these)} | {often:.0%} | {wide:.2f} |")
+        known = np.mean([each[7] >= 0.93 for each in these])
+        print(f"| {named} | {len(these)} | {often:.0%} | {wide:.2f} | {known:.0%} |")
     print("\nSettings below, of each shape:\n")
     for kind in kinds:
         these = [each for each in found if each[0] == kind]

@@ -62,3 +62,21 @@ def test_a_source_that_has_changed_since_it_was_read_is_told(tacit, tmp_path):
     policy = place(tmp_path, 'copy = "memory"', epoch=2)
     assert tacit("ask", "-p", policy, *asked[3:]).returncode == 0
     assert "has changed" not in tacit("check", "-p", policy).stdout
+
+
+def test_values_that_are_not_as_declared_are_told_exactly(tacit, tmp_path):
+    ages = [*range(15, 25), "", "", "nan"]
+    rows = "\n".join(f"{who},{age},{'Male' if who % 2 else 'male'}" for who, age in enumerate(ages))
+    (tmp_path / "visits.csv").write_text(f"who,age,dx\n{rows}\n", encoding="utf-8")
+    text = POLICY.format(copy="", epoch=1).replace('day = { type = "date" }\n', "")
+    text = text.replace(
+        'age = { type = "int", lower = 0, upper = 120 }', 'age = { type = "float", lower = 0, upper = 20 }'
+    )
+    policy = tmp_path / "visits.toml"
+    policy.write_text(text.replace('dx = { type = "text" }', 'dx = { type = "text", values = ["Male"] }'))
+    said = tacit("check", "-p", policy).stdout
+    assert "Not all data is as declared: see below" in said
+    assert "columns.age: 5 of 10 values (50 %) lie outside of its bounds" in said  # 21 to 24, and what is no number
+    assert "columns.dx: 7 of 13 values (54 %) are none of its declared values" in said
+    assert 'the most frequent is "male"' in said
+    assert "columns.age: 3 of 13 values (23 %) are NULL" in said

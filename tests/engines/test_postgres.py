@@ -27,6 +27,7 @@ from tacit.engines.left_out import LeftOut
 from tacit.engines.postgres import PostgresEngine, read_columns
 from tacit.engines.reference import ReferenceEngine
 from tacit.engines.scalars import write_scalar
+from tacit.engines.source_columns import SourceColumn
 from tacit.engines.underflow import guard_scalar
 from tacit.errors import DataError, Failed, ParameterError
 from tacit.policy.load import load
@@ -268,7 +269,8 @@ def test_columns_of_a_database(place):
     )
     kinds: list[Any] = [Type.INT, Type.FLOAT, Type.TEXT, Type.BOOL, Type.DATE, LeftOut("json"), Type.TIMESTAMP]
     kinds += [Type.TIMESTAMP, LeftOut("time without time zone")]
-    assert read_columns(place.dsn()) == {"t": list(zip("abcdefghi", kinds, strict=True)), "v": [("a", Type.INT)]}
+    columns = [SourceColumn(*each) for each in zip("abcdefghi", kinds, strict=True)]
+    assert read_columns(place.dsn()) == {"t": columns, "v": [SourceColumn("a", Type.INT)]}
 
 
 def test_texts_dates_and_times_mean_the_same_whatever_the_role_prefers(place):

@@ -374,7 +374,7 @@ def test_a_sum_of_floats_is_no_answer():
 def test_names_and_types_of_a_source(tmp_path):
     found = read_columns(database(tmp_path / "clinic.duckdb"))
     kinds = [Type.TEXT, Type.TEXT, Type.INT, Type.FLOAT, Type.BOOL, Type.DATE]
-    assert found["visits"] == list(zip(DATA, kinds, strict=True))
+    assert [(column.name, column.kind) for column in found["visits"]] == list(zip(DATA, kinds, strict=True))
     assert set(found) == {"visits", "urgent_visits", "elsewhere"}
 
 
@@ -412,7 +412,7 @@ def test_every_stored_type_is_read_or_left_out_with_a_reason(tmp_path):
     with duckdb.connect(str(tmp_path / "odd.duckdb")) as made:
         columns = ", ".join(f"c{number} {kind}" for number, kind in enumerate([*READ, *LEFT_OUT]))
         made.execute(f"CREATE TABLE t ({columns})")
-    found = [kind for _, kind in read_columns(tmp_path / "odd.duckdb")["t"]]
+    found = [column.kind for column in read_columns(tmp_path / "odd.duckdb")["t"]]
     assert found[: len(READ)] == list(READ.values())
     for (stored, reason), kind in zip(LEFT_OUT.items(), found[len(READ) :], strict=True):
         assert isinstance(kind, LeftOut), stored
@@ -430,7 +430,72 @@ def test_a_column_of_a_type_that_is_not_read_is_refused_with_the_reason(tmp_path
 
 def test_a_csv_file_of_times_is_declared_as_timestamps(tmp_path):
     (tmp_path / "t.csv").write_text("a,b,c\n2025-01-01,2025-01-01 10:00,2025-01-01\n2025-01-02,2025-01-02T10:00Z,x\n")
-    assert dict(read_columns(tmp_path / "t.csv")["t"]) == {"a": Type.DATE, "b": Type.TIMESTAMP, "c": Type.TEXT}
+    kinds = {column.name: column.kind for column in read_columns(tmp_path / "t.csv")["t"]}
+    assert kinds == {"a": Type.DATE, "b": Type.TIMESTAMP, "c": Type.TEXT}
+
+
+def test_how_often_values_repeat_is_told_of_enough_rows(tmp_path):
+    rows = [f"{n},{n % 5},{'x' * 60 if n else ''}" for n in range(1_000)]
+    (tmp_path / "t.csv").write_text("\n".join(["key,person,text", *rows]) + "\n")
+    key, person, text = read_columns(tmp_path / "t.csv")["t"]
+    assert key.distinct is not None and key.distinct > 0.9
+    assert person.distinct == pytest.approx(0.005, rel=0.1)
+    assert text.length == 60 and key.length is None
+    (tmp_path / "few.csv").write_text("key\n1\n2\n")
+    assert read_columns(tmp_path / "few.csv")["few"][0].distinct is None
+
+
+@pytest.mark.parametrize("mark", [";", "\t", ","])
+def test_a_header_says_what_separates_columns(tmp_path, mark):
+    lines = [["name", "price", "since"], ["A", "1.5", "2025-01-01"], ['"B; C"', "-2", ""], ['"D, E"', "", "2025-01-03"]]
+    (tmp_path / "t.csv").write_text("\n".join(mark.join(line) for line in lines) + "\n")
+    found = read_columns(tmp_path / "t.csv")["t"]
+    assert [(column.name, column.kind) for column in found] == [
+        ("name", Type.TEXT),
+        ("price", Type.FLOAT),
+        ("since", Type.DATE),
+    ]
+    schema = TableSchema("t", (("name", Type.TEXT), ("price", Type.FLOAT)), None)
+    keys = (GroupKey(ColumnReference("name"), ("A", "B; C", "D, E")),)
+    cents = Quantize(ColumnReference("price"), Fraction(1, 2), -10, 10)
+    exact = Aggregation(
+        Scan("t", (("name", "name"), ("price", "price"))),
+        None,
+        None,
+        keys,
+        ContributionBounds(1, 1),
+        (ExactStatistic("sum", cents),),
+    )
+    engine = DuckDBEngine([schema], tmp_path / "t.csv")
+    assert engine.run(exact) == {("A",): (3,), ("B; C",): (-4,), ("D, E",): (0,)}
+    engine.close()
+
+
+@pytest.mark.parametrize(
+    ("written", "halves"),
+    [
+        ("1,5", 3),
+        ("-1.234,5", -2469),
+        ("1.234.567,0", 2469134),
+        ("2.5", 5),
+        ("7", 14),
+        ("+3,00", 6),
+        ("1,2,3", 0),  # no number
+        ("1.23,4", 0),
+        (",5", 0),
+    ],
+)
+def test_a_comma_is_decimal_where_semicolons_separate_columns(tmp_path, written, halves):
+    (tmp_path / "t.csv").write_text(f"name;price\nA;{written}\n")
+    schema = TableSchema("t", (("price", Type.FLOAT),), None)
+    cents = Quantize(ColumnReference("price"), Fraction(1, 2), -(10**9), 10**9)
+    measures = (ExactStatistic("sum", cents),)
+    exact = Aggregation(Scan("t", (("price", "price"),)), None, None, (), ContributionBounds(1, 1), measures)
+    engine = DuckDBEngine([schema], tmp_path / "t.csv")
+    assert engine.run(exact) == {(): (halves,)}
+    engine.close()
+    is_number = read_columns(tmp_path / "t.csv")["t"][1].kind in {Type.INT, Type.FLOAT}
+    assert is_number == (halves != 0)
 
 
 def test_the_source_is_opened_read_only(tmp_path):

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tacit.demo.clinic import POLICY_TEXT
+from tacit.engines.source_columns import SourceColumn
 from tacit.policy.load import load
 from tacit.policy.model import Type
 from tacit.policy.schema import build_json_schema
@@ -115,7 +116,7 @@ def entries(text: str) -> Any:
 
 
 def filled(text: str) -> str:
-    return text.replace('unit = "?"', 'unit = "row"').replace('lower = "?", upper = "?"', "lower = 0, upper = 9")
+    return text.replace('unit = "?"', 'unit = "row"')
 
 
 def guide() -> str:
@@ -129,7 +130,9 @@ def guide() -> str:
         pytest.param((HERE / "clinic.toml").read_text(), id="clinic"),
         pytest.param(POLICY_TEXT, id="demo"),
         pytest.param(render_template(None, {}), id="example"),
-        pytest.param(filled(render_template("x.duckdb", {"t": [(kind, kind) for kind in Type]})), id="template"),
+        pytest.param(
+            filled(render_template("x.duckdb", {"t": [SourceColumn(kind, kind) for kind in Type]})), id="template"
+        ),
         pytest.param(guide(), id="guide"),
     ],
 )
@@ -139,10 +142,11 @@ def test_what_loads_is_of_the_shape(text: str):
 
 
 def test_what_is_still_to_be_filled_in_is_not():
-    text = render_template("x.duckdb", {"t": [("n", Type.INT)]})
+    text = render_template("x.duckdb", {"t": [SourceColumn("n", Type.INT)]})
     assert not holds(entries(text), build_json_schema())
-    assert not holds(entries(text.replace('unit = "?"', 'unit = "row"')), build_json_schema())
     assert holds(entries(filled(text)), build_json_schema())
+    unbounded = filled(text).replace('type = "int" }', 'type = "int", lower = "?", upper = 9 }')
+    assert not holds(entries(unbounded), build_json_schema())
 
 
 @pytest.mark.parametrize("file", MISTAKES, ids=lambda file: file.stem)

@@ -11,15 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.engines.left_out import LeftOut
+from tacit.engines.source_columns import SourceColumn
 from tacit.errors import PolicyError
 from tacit.policy.check import DELTA_RULE
 from tacit.policy.load import load
-from tacit.policy.model import Type
-from tacit.policy.template import is_identifier_name, render_template
+from tacit.policy.model import Type, UnitForeignKey
+from tacit.policy.template import StarterChoices, explain_left_out, render_template
+
+
+def columns(**kinds: Type | LeftOut) -> list[SourceColumn]:
+    return [SourceColumn(name, kind) for name, kind in kinds.items()]
+
 
 TABLES = {
-    "visits": [("patient_id", Type.INT), ("age", Type.INT), ("cost", Type.FLOAT), ("ward", Type.TEXT)],
-    "staff on call": [("day", Type.DATE), ('is "late"', Type.BOOL)],
+    "visits": columns(patient_id=Type.INT, age=Type.INT, cost=Type.FLOAT, ward=Type.TEXT),
+    "staff on call": [SourceColumn("day", Type.DATE), SourceColumn('is "late"', Type.BOOL)],
 }
 
 
@@ -31,51 +37,48 @@ def refusal(file: Path, text: str) -> PolicyError:
 
 
 def test_a_column_that_is_left_out_is_a_comment_with_the_reason(tmp_path: Path):
-    columns = [("age", Type.INT), ("tags", LeftOut("VARCHAR[]")), ("seen at", LeftOut("TIME"))]
-    text = render_template(None, {"visits": columns})
+    read = [*columns(age=Type.INT, tags=LeftOut("VARCHAR[]")), SourceColumn("seen at", LeftOut("TIME"))]
+    text = render_template(None, {"visits": read})
     assert "# tags      is left out, stored as VARCHAR[]: holds several values" in text
     assert '# "seen at" is left out, stored as TIME: a time of day' in text
     assert list(tomllib.loads(text)["tables"]["visits"]["columns"]) == ["age"]
     nested = LeftOut('STRUCT(a VARCHAR,\n"x" = 1)')
-    assert list(tomllib.loads(render_template(None, {"t": [("s", nested)]}))["tables"]["t"]["columns"]) == []
+    assert list(tomllib.loads(render_template(None, {"t": columns(s=nested)}))["tables"]["t"]["columns"]) == []
 
 
-def test_each_placeholder_is_asked_for_until_it_is_filled(tmp_path: Path):
+def test_each_unit_is_asked_for_until_it_is_filled(tmp_path: Path):
     file = tmp_path / "clinic.toml"
     text = render_template("data/clinic.duckdb", TABLES)
     asked = []
-    for answer in ["patient_id", *["0"] * 4, "row"]:
+    for answer in ["patient_id", "row"]:
         error = refusal(file, text)
         assert error.at is not None
         lines = text.split("\n")
         line = lines[error.at.line - 1]
         assert line[error.at.column - 1 :].startswith('"?"')
-        lines[error.at.line - 1] = line.replace('"?"', answer if answer == "0" else f'"{answer}"', 1)
+        lines[error.at.line - 1] = line.replace('"?"', f'"{answer}"', 1)
         text = "\n".join(lines)
         asked.append(error.what.split(":")[0])
-    assert asked == [
-        "tables.visits.unit",
-        "tables.visits.columns.age.lower",
-        "tables.visits.columns.age.upper",
-        "tables.visits.columns.cost.lower",
-        "tables.visits.columns.cost.upper",
-        'tables."staff on call".unit',
-    ]
+    assert asked == ["tables.visits.unit", 'tables."staff on call".unit']
     file.write_text(text)
     policy = load(file)
     assert policy.source == tmp_path / "data" / "clinic.duckdb"
     assert policy.books is not None
     assert policy.books.store == tmp_path / "clinic.ledger"
-    assert {t.name: [(c.name, c.type) for c in t.columns] for t in policy.tables} == {
-        "visits": TABLES["visits"][1:],  # all but patient_id, which says whose row it is
-        "staff on call": TABLES["staff on call"],
-    }
+    assert (
+        {t.name: [(c.name, c.type) for c in t.columns] for t in policy.tables}
+        == {
+            "visits": [each[:2] for each in TABLES["visits"][1:]],  # all but patient_id, which says whose row it is
+            "staff on call": [each[:2] for each in TABLES["staff on call"]],
+        }
+    )
+    assert policy.analysts[0].budget.delta > 0  # so that the first GROUP BY is answered
 
 
 def test_what_says_whose_row_it_is_is_offered_as_the_unit_and_no_column(tmp_path: Path):
     text = render_template(None, TABLES)
     assert 'unit = "?"    # "patient_id", perhaps' in text
-    assert '# patient_id = { type = "int"' in text
+    assert '# patient_id = { type = "int" }    # left out: a key' in text
     assert text.count("perhaps") == 1  # the staff have no such column
 
 
@@ -84,8 +87,10 @@ def test_the_rule_for_delta_is_the_one_that_check_says():
 
 
 def test_a_column_as_unit_needs_no_caps(tmp_path: Path):
-    text = render_template(None, TABLES).replace('unit = "?"', 'unit = "patient_id"', 1)
-    assert "bounds are never read from the data" in refusal(tmp_path / "clinic.toml", text).what
+    text = render_template(None, {"visits": TABLES["visits"]}).replace('unit = "?"', 'unit = "patient_id"', 1)
+    file = tmp_path / "clinic.toml"
+    file.write_text(text)
+    assert load(file).tables[0].auto
     error = refusal(tmp_path / "clinic.toml", text.replace('max_rows = "auto"\n', "", 1))
     assert error.what == "tables.visits.max_groups: is missing"
     assert error.at is not None
@@ -129,13 +134,13 @@ def test_what_the_comments_offer_is_valid(tmp_path: Path):
 
 def test_the_keys_that_the_comments_name_are_keys(tmp_path: Path):
     file = tmp_path / "clinic.toml"
-    text = render_template(None, {"orders": [("total", Type.INT)], "items": [("day", Type.DATE), ("kind", Type.TEXT)]})
+    text = render_template(None, {"orders": columns(total=Type.INT), "items": columns(day=Type.DATE, kind=Type.TEXT)})
     caps = 'max_rows = "auto"\n'
     assert f"# {caps}" in text
     way = 'unit = { through = "order_id", to = "orders.id" }'
     assert way in text
     for before, after in (
-        ('"?", upper = "?"', "0, upper = 9, nullable = false"),
+        ('"int" }    # lower = 0, upper = 100', '"int", lower = 0, upper = 100, nullable = false } #'),
         ('unit = "?"', 'unit = "customer"\npeople = "patients"\n' + caps),
         ('unit = "?"', f"{way}\n{caps}"),
         ('"date" }    # lower = 2025-01-01, upper = 2025-12-31', '"date", lower = 2025-01-01, upper = 2025-12-31 } #'),
@@ -164,12 +169,46 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 
 @pytest.mark.slow
 @settings(deadline=None)
-@given(NAMES, st.dictionaries(NAMES, st.lists(st.tuples(NAMES, st.sampled_from(Type)), unique_by=lambda c: c[0])))
-def test_any_names_give_toml(source: str, tables: dict[str, list[tuple[str, Type]]]):
-    entries = tomllib.loads(render_template(source, tables))
+@given(
+    NAMES,
+    st.dictionaries(NAMES, st.lists(st.tuples(NAMES, st.sampled_from(Type)), unique_by=lambda c: c[0])),
+    st.sampled_from([None, "row"]),
+)
+def test_any_names_give_toml(source: str, tables: dict[str, list[tuple[str, Type]]], person: str | None):
+    read = {name: [SourceColumn(*each) for each in some] for name, some in tables.items()}
+    entries = tomllib.loads(render_template(source, read, StarterChoices(person)))
     assert entries["data"]["source"] == source
-    for name, columns in tables.items():
+    for name, some in read.items():
         declared = entries["tables"][name]["columns"]
-        assert [(column, declared[column]["type"]) for column in declared] == [
-            each for each in columns if not is_identifier_name(each[0])
-        ]
+        listed = [(column.name, column.kind) for column in some if explain_left_out(column) is None]
+        assert [(column, declared[column]["type"]) for column in declared] == listed
+        assert entries["tables"][name]["unit"] == person or "?"
+
+
+def test_what_the_owner_decides_is_written(tmp_path: Path):
+    shop = {
+        "orders": columns(order_id=Type.INT, customer_id=Type.INT, total=Type.FLOAT, note=Type.TEXT),
+        "customers": columns(id=Type.INT, email=Type.TEXT, city=Type.TEXT),
+        "order_lines": columns(order_id=Type.INT, price=Type.FLOAT),
+        "holidays": columns(day=Type.DATE),
+    }
+    choices = StarterChoices(
+        "customer_id", Fraction(5, 2), "bob", frozenset({("customers", "email")}), {("orders", "total"): ("0", "99.5")}
+    )
+    text = render_template(None, shop, choices)
+    assert '"?"' not in text and "# The table holidays is left out" in text
+    file = tmp_path / "shop.toml"
+    file.write_text(text)
+    policy = load(file)
+    assert {table.name: table.unit for table in policy.tables} == {
+        "orders": "customer_id",
+        "customers": "id",
+        "order_lines": UnitForeignKey("order_id", "orders", "order_id"),
+    }
+    assert {table.people for table in policy.tables} == {"customer"}
+    orders, customers = policy.table("orders"), policy.table("customers")
+    assert orders is not None and customers is not None
+    assert [(c.name, c.lower, c.upper) for c in orders.columns] == [("total", 0, Fraction(199, 2))]
+    assert [column.name for column in customers.columns] == ["email", "city"]
+    assert [(a.name, a.budget.epsilon) for a in policy.analysts] == [("bob", Fraction(5, 4))]
+    assert policy.budget.epsilon == Fraction(5, 2)

@@ -20,6 +20,8 @@ import typer
 from tacit import __version__
 from tacit.cli import analysts, audit, ledger, survey, tables, usage
 from tacit.cli.attack import attack
+from tacit.cli.check import check
+from tacit.cli.init import init
 from tacit.cli.options import (
     DEFAULT_POLICY,
     AnalystOption,
@@ -33,8 +35,7 @@ from tacit.cli.options import (
     WithinOption,
     complete_analyst,
 )
-from tacit.cli.output import check_plot_path, print_json, show_progress
-from tacit.cli.policy import check, init
+from tacit.cli.output import check_plot_path, describe_error, print_json, show_progress
 from tacit.cli.prepare import prepare
 from tacit.cli.serve import serve
 from tacit.errors import ErrorCode, LedgerError, ParameterError, Refused, TacitError
@@ -95,11 +96,7 @@ def main() -> None:
 
 def _exit_with_error(error: TacitError, code: int | None = None) -> NoReturn:
     if "--json" in sys.argv:
-        place = (
-            None if error.at is None else {"line": error.at.line, "column": error.at.column, "length": error.at.length}
-        )
-        told = {"code": str(error.code), "what": error.what, "at": place, "fix": error.fix}
-        print_json({"error": told if error.suggestion is None else {**told, "suggestion": error.suggestion}})
+        print_json({"error": describe_error(error)})
     else:
         typer.secho(several_lines(str(error)), err=True, fg=typer.colors.RED if sys.stderr.isatty() else None)
     refused = isinstance(error, Refused)  # with the code of a parameter too, where it depends on the question

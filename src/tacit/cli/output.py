@@ -9,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-from tacit.errors import ParameterError
+from tacit.errors import ParameterError, TacitError
 from tacit.extras import missing_extra
 from tacit.terminal import escaped_json
 
@@ -32,6 +32,14 @@ def show_progress() -> Iterator[Progress]:
             shown.update(task, completed=share, description=what)
 
         yield tell
+
+
+def describe_error(error: TacitError) -> dict[str, object]:
+    """An error as --json prints it."""
+    at = error.at
+    place = None if at is None else {"line": at.line, "column": at.column, "length": at.length}
+    told: dict[str, object] = {"code": str(error.code), "what": error.what, "at": place, "fix": error.fix}
+    return told if error.suggestion is None else {**told, "suggestion": error.suggestion}
 
 
 def format_table(heads: list[str], rows: list[list[str]], left: int = 1) -> str:

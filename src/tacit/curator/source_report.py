@@ -17,7 +17,7 @@ from tacit.policy.check import PolicyAdvice
 from tacit.policy.locate import format_path
 from tacit.policy.model import Policy
 
-_EXACT = "(an exact figure, for the owner alone)"
+EXACT = "(an exact figure, for the owner alone)"
 
 
 def list_source_remarks(policy: Policy, engine: TableEngine) -> Iterator[PolicyAdvice]:
@@ -57,10 +57,10 @@ def _list_losses(policy: Policy, name: str, read: ReadTable) -> Iterator[PolicyA
     table = policy.table(name)
     assert table is not None
     if read.without_unit:
-        what = f"{read.without_unit:,} of {read.rows:,} rows have no {table.unit}, and no question counts them {_EXACT}"
+        what = f"{read.without_unit:,} of {read.rows:,} rows have no {table.unit}, and no question counts them {EXACT}"
         yield PolicyAdvice(format_path(("tables", name)), what)
     for column, lost in read.misfits.items():
         declared = table.column(column)
         assert declared is not None
-        what = f"{lost:,} of {read.rows:,} rows hold a value that is not {declared.type}, read as NULL {_EXACT}"
+        what = f"{lost:,} of {read.rows:,} rows hold a value that is not {declared.type}, read as NULL {EXACT}"
         yield PolicyAdvice(format_path(("tables", name, "columns", column)), what)

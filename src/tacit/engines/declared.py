@@ -18,7 +18,7 @@ from tacit.engines.left_out import suggest_type
 from tacit.engines.read_times import FIRST_DAY, LAST_DAY, MOMENTS, read_date, read_timestamp
 from tacit.engines.readable import family, written_as
 from tacit.engines.scalars import quote_name
-from tacit.engines.stored import Kind, Stored
+from tacit.engines.stored import Kind, Stored, read_decimal_comma
 from tacit.engines.zones import UTC
 from tacit.errors import DataError, ErrorCode
 from tacit.query.types import Type
@@ -83,7 +83,10 @@ def declare_table(connection: DuckDBPyConnection, shape: TableSchema, found: Sto
                 f"{shape.name}.{column} is declared {kind} but stored as {types[here]}",
                 fix=suggest_type(to_declared_type(types[here]), types[here]),
             )
-        reads[column], stored[column] = _read(quote_name(here), kind, family(types[here]), zones.get(column)), here
+        value = quote_name(here)
+        if found.has_decimal_commas and kind is Type.FLOAT:
+            value = read_decimal_comma(value)
+        reads[column], stored[column] = _read(value, kind, family(types[here]), zones.get(column)), here
     known = dict(shape.columns)
     for column in dict.fromkeys([*([] if shape.unit is None else [shape.unit]), *shape.links]):
         here = _find_column(shape, column, exact)

@@ -30,6 +30,7 @@ from tacit.engines.limit_joins import limit_clipped_joins, limit_joins
 from tacit.engines.profile_statements import run_profile
 from tacit.engines.readings import Readings, use_readings, use_readings_of_clipped, use_readings_of_rows
 from tacit.engines.run_statements import StatementRunner, run_aggregation
+from tacit.engines.source_columns import SourceColumn, measure_columns
 from tacit.engines.sql_statements import write_some_rows
 from tacit.engines.stored import Kind, tables_of
 from tacit.engines.unit_rows import OneRowPerUnit, write_one_row_per_unit
@@ -178,21 +179,22 @@ class DuckDBEngine:
         self._forget()
 
 
-def read_columns(source: Path) -> dict[str, list[tuple[str, Type | LeftOut]]]:
-    """The tables of a source with the names and types of their columns, and why where no declared type fits.
+def read_columns(source: Path) -> dict[str, list[SourceColumn]]:
+    """The tables of a source with their columns: the types to declare, and how often values repeat.
 
-    Names and types only; of a CSV file, which has no types, they are guessed from its values.
+    The types of a CSV file, which has none, are guessed from its values.
     """
     with connect_in_memory() as connection:
-        found: dict[str, list[tuple[str, Type | LeftOut]]] = {}
+        found: dict[str, list[SourceColumn]] = {}
         for table, there in tables_of(connection, source).items():
             stored = stored_types(connection, there.expression)
+            kinds: list[Type | LeftOut]
             if there.kind is Kind.CSV:
-                found[table] = list(
-                    zip(stored, infer_csv_types(connection, there.expression, list(stored)), strict=True)
-                )
+                kinds = [*infer_csv_types(connection, there.expression, list(stored), there.has_decimal_commas)]
             else:
-                found[table] = [(column, to_declared_type(kind) or LeftOut(kind)) for column, kind in stored.items()]
+                kinds = [to_declared_type(kind) or LeftOut(kind) for kind in stored.values()]
+            columns = list(zip(stored, kinds, strict=True))
+            found[table] = measure_columns(connection, there.expression, columns)
         return found
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tacit.engines.read_times import read_timestamp
 from tacit.engines.scalars import quote_name
+from tacit.engines.stored import read_decimal_comma
 from tacit.query.types import Type
 
 if TYPE_CHECKING:
@@ -21,13 +22,15 @@ _TESTS = {
 }
 
 
-def infer_csv_types(connection: DuckDBPyConnection, table: str, columns: list[str]) -> list[Type]:
+def infer_csv_types(
+    connection: DuckDBPyConnection, table: str, columns: list[str], has_decimal_commas: bool = False
+) -> list[Type]:
     """For each text column of a table the first type in which all its values can be read; text where there is none."""
-    asked = [
-        f"coalesce(bool_and({test.replace('{}', quote_name(column))}) FILTER ({quote_name(column)} IS NOT NULL), false)"
-        for column in columns
-        for test in _TESTS.values()
-    ]
+    asked = []
+    for column in map(quote_name, columns):
+        for kind, test in _TESTS.items():
+            value = read_decimal_comma(column) if has_decimal_commas and kind is Type.FLOAT else column
+            asked.append(f"coalesce(bool_and({test.replace('{}', value)}) FILTER ({column} IS NOT NULL), false)")
     row = connection.execute(f"SELECT {', '.join(asked)} FROM {table}").fetchone()
     assert row is not None
     answers = [row[at : at + len(_TESTS)] for at in range(0, len(row), len(_TESTS))]

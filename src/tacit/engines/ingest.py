@@ -187,6 +187,23 @@ def digest_source(shapes: Sequence[TableSchema], source: Path) -> dict[str, str]
         return _digest_sources(connection, staged)
 
 
+def count_clamped(shapes: Sequence[TableSchema], source: Path, readings: Readings) -> dict[str, dict[str, int]]:
+    """For each table and each column that questions read in another way, how many values this changes; NULL is none."""
+    found = {}
+    with connect_in_memory() as connection:
+        stored = _find_tables(connection, shapes, source, {})
+        for shape in shapes:
+            columns = readings.get(shape.name, {})
+            if columns:
+                declared = declare_table(connection, shape, stored[shape.name])
+                pairs = [(quote_name(column), write_scalar(reading)) for column, reading in columns.items()]
+                changed = [f"COUNT(*) FILTER ({c} IS NOT NULL AND {c} IS DISTINCT FROM ({read}))" for c, read in pairs]
+                row = connection.execute(f"SELECT {', '.join(changed)} FROM {declared.expression}").fetchone()
+                assert row is not None
+                found[shape.name] = dict(zip(columns, row, strict=True))
+    return found
+
+
 def _list_files(source: Path | None) -> list[Path]:
     """All files that a source may be read from."""
     if source is None:

@@ -21,6 +21,7 @@ from tacit.engines.left_out import LeftOut
 from tacit.engines.limit_joins import limit_clipped_joins, limit_joins
 from tacit.engines.profile_statements import run_profile
 from tacit.engines.run_statements import StatementRunner, run_aggregation
+from tacit.engines.source_columns import SourceColumn
 from tacit.engines.sql_statements import write_some_rows
 from tacit.engines.underflow import FloatColumns, guard_clipped_products, guard_products
 from tacit.engines.uniqueness import write_is_unique
@@ -207,16 +208,16 @@ class PostgresEngine:
             _log.warning("the role of %s may write to %s: name one that can only read", self._place, named)
 
 
-def read_columns(dsn: str) -> dict[str, list[tuple[str, Type | LeftOut]]]:
+def read_columns(dsn: str) -> dict[str, list[SourceColumn]]:
     """The tables of a database with the names and types of their columns, and why where no declared type fits.
 
     Names and types only: no row is read.
     """
     place = _describe_database(dsn)
     with _translate_errors(place), _connect_read_only(dsn, place, timeout=60) as connection:
-        found: dict[str, list[tuple[str, Type | LeftOut]]] = {}
+        found: dict[str, list[SourceColumn]] = {}
         for (_, table), columns in list_tables(connection).items():
-            kinds = [(column, declarable_type(stored) or LeftOut(stored)) for column, stored in columns.items()]
+            kinds = [SourceColumn(column, declarable_type(kind) or LeftOut(kind)) for column, kind in columns.items()]
             found.setdefault(table, kinds)
         return found
 

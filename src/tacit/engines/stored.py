@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 TABLES = (".parquet", ".csv")
 _DATABASES = {".duckdb", ".db", ".ddb"}
+_DELIMITERS = (",", ";", "\t")  # of CSV files; the first where a header has none
 
 
 class Kind(Enum):
@@ -34,12 +35,16 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Stored:
-    """A table: what stands for it after FROM, and the files or the frame that it is read from."""
+    """A table: what stands for it after FROM, and the files or the frame that it is read from.
+
+    `has_decimal_commas` says that a number in a text may be written as 1.234,5: so in CSV files with semicolons.
+    """
 
     expression: str
     kind: Kind
     files: tuple[Path, ...] = ()
     frame: Any = None
+    has_decimal_commas: bool = False
 
 
 def tables_of(connection: DuckDBPyConnection, source: Path) -> dict[str, Stored]:
@@ -100,10 +105,15 @@ def quote_file(file: Path) -> str:
 
 
 def _csv(connection: DuckDBPyConnection, file: Path) -> Stored:
-    """A CSV file with a header, every column text: types are declared, never guessed from the rows."""
+    """A CSV file with a header, every column text: types are declared, never guessed from the rows.
+
+    What separates columns is read from the header, so that no row has a say in how others are read.
+    """
     try:
         with file.open(newline="", encoding="utf-8-sig") as lines:
-            header = next(csv.reader(lines), None)
+            delimiter = find_delimiter(lines.readline())
+            lines.seek(0)
+            header = next(csv.reader(lines, delimiter=delimiter), None)
     except (UnicodeDecodeError, csv.Error):
         raise DataError(ErrorCode.DATA, f"{file.name} is not UTF-8 text", fix="save it as UTF-8") from None
     if not header:
@@ -115,17 +125,34 @@ def _csv(connection: DuckDBPyConnection, file: Path) -> Stored:
     table = f"memory.main.{quote_name(f'csv {file.name}')}"
     statement = (
         f"CREATE TABLE {table} AS SELECT * FROM read_csv({quote_file(file)}, auto_detect = false, "
-        f"hive_partitioning = false, header = true, delim = ',', quote = '\"', escape = '\"', nullstr = '', "
-        f"columns = {{{columns}}})"
+        f"hive_partitioning = false, header = true, delim = {quote_text(delimiter)}, quote = '\"', "
+        f"escape = '\"', nullstr = '', columns = {{{columns}}})"
     )
     try:
         connection.execute(statement)
     except duckdb.Error as problem:
         first = str(problem).splitlines()[0]
         raise DataError(
-            ErrorCode.DATA, f"{file.name} cannot be read: {first}", fix="mend the file: commas, double quotes, UTF-8"
+            ErrorCode.DATA,
+            f"{file.name} cannot be read: {first}",
+            fix="separate columns as in the header, by commas, semicolons or tabs; use double quotes and UTF-8",
         ) from None
-    return Stored(table, Kind.CSV, (file,))
+    return Stored(table, Kind.CSV, (file,), has_decimal_commas=delimiter == ";")
+
+
+def find_delimiter(header: str) -> str:
+    r"""What separates the columns of a CSV file: the one of comma, semicolon and tab that makes the most of its header.
+
+    >>> [find_delimiter(header) for header in ("name;since", "name,'a;b',age", "name\tsince", "name")]
+    [';', ',', '\t', ',']
+    """
+    return max(_DELIMITERS, key=lambda each: len(next(csv.reader([header], delimiter=each), [])))
+
+
+def read_decimal_comma(column: str) -> str:
+    """A text as a number is written in SQL, where it may have a decimal comma: 1.234,5 is 1234.5, and 1.5 itself."""
+    with_comma = f"regexp_full_match({column}, '[+-]?([0-9]{{1,3}}([.][0-9]{{3}})+|[0-9]+),[0-9]+')"
+    return f"CASE WHEN {with_comma} THEN replace(replace({column}, '.', ''), ',', '.') ELSE {column} END"
 
 
 def frame_table(connection: DuckDBPyConnection, table: str, frame: object, position: int) -> Stored:

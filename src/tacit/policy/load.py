@@ -13,7 +13,7 @@ import datetime
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
@@ -39,6 +39,7 @@ from tacit.privacy.unit import Neighbors
 from tacit.query.timestamps import parse_iso_timestamp
 
 MAX_EPSILON = 1000
+_SECTIONS = ("data", "ledger", "privacy", "tables", "analysts")
 
 
 def load(policy: str | os.PathLike[str] | Mapping[str, Any]) -> Policy:
@@ -51,6 +52,37 @@ def load(policy: str | os.PathLike[str] | Mapping[str, Any]) -> Policy:
     path = Path(os.fsdecode(policy)).absolute()
     file = locate.TomlFile(_read(path), path.name)
     return _policy(Section(_parse(file), (), file), path.parent, path)
+
+
+def find_mistakes(policy: str | os.PathLike[str]) -> list[PolicyError]:
+    """All mistakes of a policy file, in the order of its lines: each section, table and column is read by itself."""
+    path = Path(os.fsdecode(policy)).absolute()
+    found: list[PolicyError] = []
+    try:
+        file = locate.TomlFile(_read(path), path.name)
+        top = Section(_parse(file), (), file, found)
+    except PolicyError as mistake:
+        return [mistake]
+    source: list[Path | str | None] = [None]
+
+    def read_data() -> None:
+        source[0] = _read_data(top.section("data"), path.parent)["source"]
+
+    parts: tuple[Callable[[], object], ...] = (
+        lambda: top.only(*_SECTIONS),
+        read_data,
+        lambda: _books(top.section("ledger"), path.parent, path, source[0]),
+        lambda: _read_privacy(top.section("privacy")),
+        lambda: load_tables(top.section("tables")),
+        lambda: _read_analysts(top.section("analysts")),
+    )
+    for read in parts:
+        try:
+            read()
+        except PolicyError as mistake:
+            found.append(mistake)
+    once = {(mistake.what, mistake.at): mistake for mistake in found}.values()
+    return sorted(once, key=lambda mistake: (0, 0) if mistake.at is None else (mistake.at.line, mistake.at.column))
 
 
 def _read(path: Path) -> str:
@@ -102,31 +134,42 @@ def _decimal(text: str) -> Decimal:
 
 
 def _policy(top: Section, folder: Path, path: Path | None) -> Policy:
-    top.only("data", "ledger", "privacy", "tables", "analysts")
-    data = top.section("data")
-    source, epoch = _data(data, folder)
-    books = _books(top.section("ledger"), folder, path, source)
-    privacy = top.section("privacy")
-    privacy.only("neighbors", "epsilon", "delta", "delta_per_question")
-    neighbors = privacy.choice("neighbors", *Neighbors) if "neighbors" in privacy.entries else Neighbors.ADD_REMOVE
-    budget = _budget(privacy)
-    analysts = top.section("analysts").sections("[analysts.{}]", "ada", _is_padded)
+    top.only(*_SECTIONS)
+    data = _read_data(top.section("data"), folder)
     return Policy(
-        source,
-        epoch,
-        books,
-        Neighbors(neighbors),
-        budget,
-        _delta_per_question(privacy, budget.delta),
-        load_tables(top.section("tables")),
-        tuple(_analyst(section) for section in analysts),
-        _engine(data),
-        _copy(data, folder, source),
-        today=_today(data),
-        dialect=QuestionDialect(data.choice("dialect", *QuestionDialect))
-        if "dialect" in data.entries
-        else QuestionDialect.POSTGRES,
+        **data,
+        books=_books(top.section("ledger"), folder, path, data["source"]),
+        **_read_privacy(top.section("privacy")),
+        tables=load_tables(top.section("tables")),
+        analysts=_read_analysts(top.section("analysts")),
     )
+
+
+def _read_data(at: Section, folder: Path) -> dict[str, Any]:
+    """The fields of a policy that [data] gives."""
+    source, epoch = _data(at, folder)
+    dialect = at.choice("dialect", *QuestionDialect) if "dialect" in at.entries else QuestionDialect.POSTGRES
+    return {
+        "source": source,
+        "epoch": epoch,
+        "engine": _engine(at),
+        "copy": _copy(at, folder, source),
+        "today": _today(at),
+        "dialect": QuestionDialect(dialect),
+    }
+
+
+def _read_privacy(at: Section) -> dict[str, Any]:
+    """The fields of a policy that [privacy] gives."""
+    at.only("neighbors", "epsilon", "delta", "delta_per_question")
+    neighbors = at.choice("neighbors", *Neighbors) if "neighbors" in at.entries else Neighbors.ADD_REMOVE
+    budget = _budget(at)
+    per_question = _delta_per_question(at, budget.delta)
+    return {"neighbors": Neighbors(neighbors), "budget": budget, "delta_per_question": per_question}
+
+
+def _read_analysts(at: Section) -> tuple[DeclaredAnalyst, ...]:
+    return tuple(at.read_each(at.sections("[analysts.{}]", "ada", _is_padded), _analyst))
 
 
 def _data(at: Section, folder: Path) -> tuple[Path | str | None, int]:

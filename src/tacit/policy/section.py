@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from tacit.errors import ErrorCode, PolicyError
 from tacit.policy import locate
 from tacit.policy.check import MAX_NAME, describe_value, find_name_problem, is_one_clean_line, parse_number
 
+Read = TypeVar("Read")
+
 
 @dataclass(frozen=True)
 class Section:
-    """A table of the policy, which knows its path and so can say where a mistake is."""
+    """A table of the policy, which knows its path and so can say where a mistake is.
+
+    `mistakes` collects what is wrong where all of it is asked for, and is None where the first is raised.
+    """
 
     entries: Mapping[Any, Any]
     path: locate.KeyPath
     file: locate.TomlFile | None
+    mistakes: list[PolicyError] | None = None
 
     def fail(self, what: str, *keys: str | int, fix: str = "", key: bool = False) -> NoReturn:
         """Refuse what stands at the keys below this table; `key` points at the key and not at its value."""
@@ -47,7 +53,19 @@ class Section:
         value = self.entries.get(name, {})
         if not isinstance(value, Mapping):
             self.fail(f"must be a table, not {describe_value(value)}", name, fix=fix or f"write it as [{name}]")
-        return Section(value, (*self.path, name), self.file)
+        return Section(value, (*self.path, name), self.file, self.mistakes)
+
+    def read_each(self, sections: Iterable[Section], read: Callable[[Section], Read]) -> list[Read]:
+        """What is read of each section; one with a mistake is left out where mistakes are collected."""
+        found = []
+        for section in sections:
+            try:
+                found.append(read(section))
+            except PolicyError as mistake:
+                if self.mistakes is None:
+                    raise
+                self.mistakes.append(mistake)
+        return found
 
     def sections(self, entry: str, example: str, flaw: Callable[[str], str] = lambda name: "") -> Iterator[Section]:
         """The tables below this one, of which there is at least one. Their names are the owner's, but for any flaw."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from tacit.errors import PolicyError
 from tacit.policy.check import INT64, KEY_DESCRIPTIONS, MAX_NAME, describe_value, format_decimal, parse_key
 from tacit.policy.contribution_caps import load_caps
 from tacit.policy.model import ROW_UNIT, Column, Key, Table, Type, UnitForeignKey
@@ -24,10 +25,11 @@ MAX_STEPS = 2**52  # so that every point of a float's grid, and its number, is e
 
 def load_tables(at: Section) -> tuple[Table, ...]:
     """All tables. One that reaches its unit through another is checked against it."""
-    found = {
-        str(section.path[-1]): (section, _table(section))
-        for section in at.sections("[tables.{}]", "visits", DuplicateNames())
-    }
+    sections = at.sections("[tables.{}]", "visits", DuplicateNames())
+    read = at.read_each(sections, _read_table)
+    if at.mistakes:  # what follows would rest on tables that were not read
+        return ()
+    found = {table.name: (section, table) for section, table in read}
     if all(table.public for _, table in found.values()):
         at.fail("all tables are public, so there is nothing to protect", fix="declare a private table, with its unit")
     return tuple(
@@ -63,6 +65,16 @@ def _follow_unit(at: Section, table: Table, known: dict[str, Table]) -> Table:
     return replace(table, people=above.people)
 
 
+def _read_table(at: Section) -> tuple[Section, Table]:
+    """A table with its section. Where all mistakes are asked for, its columns are read even if it has one itself."""
+    try:
+        return at, _table(at)
+    except PolicyError:
+        if at.mistakes is not None:
+            at.read_each([at], _columns)
+        raise
+
+
 def _table(at: Section) -> Table:
     at.only("unit", "people", "max_groups", "max_rows_per_group", "max_rows", "columns", "public", "unique")
     name = str(at.path[-1])
@@ -73,7 +85,7 @@ def _table(at: Section) -> Table:
         for key in ("unit", "people", "max_groups", "max_rows_per_group", "max_rows"):
             if key in at.entries:
                 at.fail("a public table has no unit: its rows are not protected", key, fix="leave it out")
-        columns = _columns(at, public=True)
+        columns = _columns(at)
         return Table(name, None, columns, unique=_unique(at, columns))
     if "unique" in at.entries:
         at.fail(
@@ -84,7 +96,7 @@ def _table(at: Section) -> Table:
     people = at.text("people", "name the people, as in other tables that hold them") if "people" in at.entries else name
     if "people" in at.entries and not isinstance(unit, str):
         at.fail("are those of the table that the unit is reached through", "people", fix="leave it out")
-    columns = _columns(at, public=False)
+    columns = _columns(at)
     unit = _spell(unit, columns) if isinstance(unit, str) else replace(unit, column=_spell(unit.column, columns))
     return Table(name, unit, columns, people=people, **caps._asdict())
 
@@ -134,9 +146,10 @@ def _unit(at: Section) -> str | UnitForeignKey:
     return unit
 
 
-def _columns(at: Section, *, public: bool) -> tuple[Column, ...]:
+def _columns(at: Section) -> tuple[Column, ...]:
     columns = at.section("columns").sections('{} = {{ type = "int" }}', "age", DuplicateNames())
-    return tuple(_column(column, public=public) for column in columns)
+    is_public = at.entries.get("public") is True
+    return tuple(at.read_each(columns, lambda column: _column(column, public=is_public)))
 
 
 def _column(at: Section, *, public: bool) -> Column:

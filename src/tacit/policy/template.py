@@ -1,13 +1,27 @@
-"""A policy to start from, made from the names and types of columns and never from what is in them."""
+"""A policy to start from, made from the names and types of columns, and from what the owner decides.
+
+Nothing that is in the rows stands in it: a policy is public.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
 
 from tacit.engines.left_out import LeftOut
-from tacit.policy.check import DELTA_RULE
+from tacit.engines.source_columns import SourceColumn
+from tacit.policy.check import DELTA_RULE, format_decimal
 from tacit.policy.locate import format_key, quote_string
-from tacit.policy.model import Type, is_database_url
+from tacit.policy.model import ROW_UNIT, Type, UnitForeignKey, is_database_url
+from tacit.policy.propose import (
+    Tables,
+    UnitProposal,
+    find_what_names_somebody,
+    is_identifier_name,
+    propose_person,
+    propose_units,
+)
 from tacit.terminal import one_line
 
 _TOP = """\
@@ -38,8 +52,8 @@ epoch = 1
 # enough people share.
 [privacy]
 neighbors = "add-remove"    # or "replace"
-epsilon = 1.0
-delta = 0                   # or 1e-6; one question may use a thousandth of it
+epsilon = {epsilon}
+delta = 1e-6                # or 0; one question may use a thousandth of it
 """
 
 _SOURCE = "source = {}"
@@ -51,26 +65,31 @@ _TABLE = """
 # the same people in several tables, give these the same people = "patients"; they can then be joined on it. A table
 # about nobody has public = true in place of a unit, and unique = true at the columns that others are joined on.
 [tables.{name}]
-unit = "?"{hint}
+{unit}
 # For a unit that is a column: how much one unit may add to an answer is chosen for each question, privately. A maximum
 # is max_rows = {{ auto_up_to = 500 }}. Leave it out where unit = "row" or public = true.
 {commented}max_rows = "auto"
 
 # The columns that analysts may name; delete the others. Types are those of the source; a CSV file has none, so they are
-# guessed from its values. What looks like the name of someone is left out: the unit needs no listing to be counted,
+# guessed from its values. What names or describes somebody is left out: the unit needs no listing to be counted,
 # grouped by in a subquery or joined on, and listed it could be named in WHERE, to ask about one alone.
-# Numbers are read as if within lower and upper, which come from what a column means and never from the data. A number
-# without them can be counted and compared only. Where one is never missing, nullable = false makes averages sharper; a
-# missing one is then read as lower.
+# Numbers are read as if within lower and upper, where they have these: they come from what a column means, or from
+# tacit profile, and never from the data. Where one is never missing, nullable = false makes averages sharper; a missing
+# one is then read as lower.
 [tables.{name}.columns]
+"""
+
+_NO_WAY = """
+# The table {name} is left out: no column of it leads to {person}. About nobody, it would have public = true; if it is
+# about people, give it a unit.
 """
 
 _ANALYSTS = """
 # Who may ask, each up to a cap of their own; the overall cap holds as well, and never refreshes.
-[analysts.ada]
-epsilon = 0.5
-# delta = 1e-7              # at most the overall one; without it, their questions use none
-# refresh = "monthly"       # epsilon 0.5 in each calendar month, so 6 over a year
+[analysts.{name}]
+epsilon = {epsilon}
+delta = 1e-7                # at most the overall one; without it, their questions use none
+# refresh = "monthly"       # epsilon {epsilon} in each calendar month, so {year} over a year
 """
 
 _EXAMPLE = """
@@ -102,8 +121,8 @@ beds = { type = "int", lower = 0, upper = 100 }
 """
 
 _COLUMNS = {
-    Type.INT: '{ type = "int", lower = "?", upper = "?" }',
-    Type.FLOAT: '{ type = "float", lower = "?", upper = "?" }    # step = 0.01 chooses its grid',
+    Type.INT: '{ type = "int" }    # lower = 0, upper = 100 make sums and averages sharper, and it a key',
+    Type.FLOAT: '{ type = "float" }    # lower = 0, upper = 100 make sums and averages sharper; step = 0.01 a grid',
     Type.TEXT: '{ type = "text" }    # values = ["A", "B"] makes these its public keys, other = "C" takes all others',
     Type.BOOL: '{ type = "bool" }',
     Type.DATE: '{ type = "date" }    # lower = 2025-01-01, upper = 2025-12-31 allow MIN, MAX, MEDIAN and public keys',
@@ -111,47 +130,103 @@ _COLUMNS = {
 }
 
 
-ColumnTypes = Sequence[tuple[str, Type | LeftOut]]
+@dataclass(frozen=True)
+class StarterChoices:
+    """What the owner decides: the person's column or "row", the budget, who asks, and what is listed.
+
+    `listed` are columns that would be left out, and `bounds` the texts of lower and upper, by table and column.
+    """
+
+    person: str | None = None
+    epsilon: Fraction = Fraction(1)
+    analyst: str = "ada"
+    listed: frozenset[tuple[str, str]] = frozenset()
+    bounds: Mapping[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
 
 
-def render_template(source: str | None, tables: Mapping[str, ColumnTypes]) -> str:
-    """The text of a policy for these tables, with a "?" wherever the owner must decide.
+def render_template(source: str | None, tables: Tables, choices: StarterChoices | None = None) -> str:
+    """The text of a policy for these tables, with a "?" as the unit where the owner has not decided.
 
     `load` refuses it, naming the line, until every "?" is filled in. Without tables it is a complete example. A column
-    of a type that is not read is a comment with the reason.
+    of a type that is not read is a comment with the reason, and so is a table that no column connects with the person.
     """
+    choices = choices or StarterChoices()
     engine = "postgres" if source is not None and is_database_url(source) else "duckdb"
     named = _NO_SOURCE if source is None else _SOURCE.format(quote_string(source))
-    data = _DATA.format(engine=engine, source=named, rule=DELTA_RULE)
+    data = _DATA.format(engine=engine, source=named, rule=DELTA_RULE, epsilon=format_decimal(choices.epsilon))
     if tables:
-        hint = 'Fill in each "?", then see what it promises: tacit check'
-        body = "".join(_table(name, columns) for name, columns in tables.items())
+        what = "see what it promises: tacit check"
+        hint = f'Fill in each "?", then {what}' if choices.person is None else what.capitalize()
+        body = _write_tables(tables, choices)
     else:
         hint = "An example: put your own tables and columns, then see what it promises: tacit check"
         body = _EXAMPLE
-    return _TOP.format(hint=hint) + data + body + _ANALYSTS
+    half = choices.epsilon / 2
+    analysts = _ANALYSTS.format(
+        name=format_key(choices.analyst), epsilon=format_decimal(half), year=format_decimal(12 * half)
+    )
+    return _TOP.format(hint=hint) + data + body + analysts
 
 
-def _table(name: str, columns: ColumnTypes) -> str:
-    keys = [format_key(column) for column, _ in columns]
+def _write_tables(tables: Tables, choices: StarterChoices) -> str:
+    person = propose_person(tables) if choices.person is None else choices.person
+    units = {} if person is None or person == ROW_UNIT else propose_units(tables, person)
+    written = []
+    for name, columns in tables.items():
+        if choices.person is not None and choices.person != ROW_UNIT and name not in units:
+            written.append(_NO_WAY.format(name=one_line(name), person=one_line(choices.person)))
+        else:
+            written.append(_write_table(name, columns, units.get(name), choices))
+    return "".join(written)
+
+
+def _write_table(
+    name: str, columns: Sequence[SourceColumn], proposal: UnitProposal | None, choices: StarterChoices
+) -> str:
+    keys = [format_key(column.name) for column in columns]
     width = max(map(len, keys), default=0)
     lines = [
-        f"# {key:<{width}} is left out, {one_line(str(kind))}\n"
-        if isinstance(kind, LeftOut)
-        else f"{'# ' * is_identifier_name(column)}{key:<{width}} = {_COLUMNS[kind]}\n"
-        for key, (column, kind) in zip(keys, columns, strict=True)
+        f"{_write_column(name, column, f'{key:<{width}}', choices)}\n"
+        for key, column in zip(keys, columns, strict=True)
     ]
-    unit = next((column for column, _ in columns if is_identifier_name(column)), None)
-    hint = "" if unit is None else f"    # {quote_string(unit)}, perhaps"
     # without such a column the unit is likely each row, or nobody, and max_rows would be an error
-    commented = "# " if unit is None else ""
-    return _TABLE.format(name=format_key(name), hint=hint, commented=commented) + "".join(lines)
+    commented = "# " if proposal is None else ""
+    unit = _write_unit(proposal, choices.person)
+    return _TABLE.format(name=format_key(name), unit=unit, commented=commented) + "".join(lines)
 
 
-def is_identifier_name(column: str) -> bool:
-    """Whether a column is called like one that says whose row it is.
+def _write_unit(proposal: UnitProposal | None, decided: str | None) -> str:
+    """The line of the unit; where nothing is decided, what it may be is a comment."""
+    if proposal is None:
+        return f"unit = {quote_string(ROW_UNIT if decided == ROW_UNIT else '?')}"
+    way = proposal.unit
+    if isinstance(way, UnitForeignKey):
+        through, to = quote_string(way.column), quote_string(f"{way.table}.{way.key}")
+        unit = f"{{ through = {through}, to = {to} }}"
+    else:
+        unit = quote_string(way)
+    if decided is None:
+        people = "" if proposal.people is None else f", with people = {quote_string(proposal.people)}"
+        return f'unit = "?"    # {unit}, perhaps{people}'
+    return f"unit = {unit}" + ("" if proposal.people is None else f"\npeople = {quote_string(proposal.people)}")
 
-    >>> [is_identifier_name(name) for name in ("id", "patient_id", "CustomerId", "paid", "age")]
-    [True, True, True, False, False]
-    """
-    return column.lower() == "id" or column.lower().endswith(("_id", "-id", " id")) or column.endswith(("Id", "ID"))
+
+def _write_column(table: str, column: SourceColumn, key: str, choices: StarterChoices) -> str:
+    if isinstance(column.kind, LeftOut):
+        return f"# {key} is left out, {one_line(str(column.kind))}"
+    declared = _COLUMNS[column.kind]
+    if (bounds := choices.bounds.get((table, column.name))) is not None:
+        declared = f'{{ type = "{column.kind}", lower = {bounds[0]}, upper = {bounds[1]} }}'
+    if (table, column.name) in choices.listed:
+        return f"{key} = {declared}"
+    reason = explain_left_out(column)
+    return (
+        f"{key} = {declared}"
+        if reason is None
+        else f"# {key} = {declared.partition('    #')[0]}    # left out: {reason}"
+    )
+
+
+def explain_left_out(column: SourceColumn) -> str | None:
+    """Why a column is left out unless its owner lists it: it is a key, or names or describes somebody."""
+    return "a key" if is_identifier_name(column.name) else find_what_names_somebody(column)

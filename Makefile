@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Tests start Python many times: what it compiles is kept, and so are the assertions that pytest rewrites.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo check test verify coverage torch hooks lint types layers format bench bench-query clean help
+.PHONY: demo check install test verify coverage torch hooks lint types layers format bench bench-query clean help
 
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 13
@@ -15,6 +15,9 @@ demo: $(VENV)/.installed  ## a private answer with error bars, in half a minute
 
 check: $(VENV)/.dev lint types  ## style, types and the quick tests: the inner loop
 	$(BIN)/pytest -n 2 --dist worksteal --timeout 60 -m "not slow"
+
+install: $(VENV)/bin/python  ## build the wheel, and try it in bare environments
+	$(BIN)/python tools/try_install.py
 
 test: $(VENV)/.dev lint types layers  ## everything that must hold, in a few minutes
 	$(BIN)/pytest -n 2 --dist worksteal --timeout 300  # a test that hangs is a test that fails

@@ -49,7 +49,9 @@ TRIED_ELSEWHERE = {"fast", "spark", "torch", "dev"}  # speed only; Java; two gig
 
 def run(*command: str | Path, cwd: Path | None = None, must: bool = True) -> str:
     """The output of a command, which must succeed."""
-    done = subprocess.run(list(map(str, command)), cwd=cwd, capture_output=True, text=True, check=False)  # noqa: S603
+    done = subprocess.run(  # noqa: S603
+        list(map(str, command)), cwd=cwd, capture_output=True, text=True, check=False, timeout=600
+    )
     if must and done.returncode:
         sys.exit(f"{' '.join(map(str, command))[:200]}\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
     return done.stdout + done.stderr
@@ -78,7 +80,7 @@ def try_base(programs: Path, folder: Path) -> None:
 def try_missing(programs: Path, folder: Path) -> None:
     """Without an extra its feature is an error that says what to install. A notebook is run by IPython itself."""
     for extra, code in FEATURES.items():
-        serving = programs / "tacit", "serve", "--port", "0"
+        serving = programs / "tacit", "serve"
         said = run(
             *(serving if extra == "serve" else (programs / "python", "-c", f"import tacit\n{code}")),
             cwd=folder,

@@ -75,3 +75,13 @@ def test_what_goes_wrong_has_a_message_and_an_exit_code(tacit, home, arguments, 
     done = tacit("attack", *arguments, cwd=home)
     assert (done.returncode, done.stdout) == (code, "")
     assert what in re.sub(r"\s+", " ", done.stderr)
+
+
+@pytest.mark.slow
+def test_without_a_policy_the_bundled_clinic_is_attacked(tacit, tmp_path):
+    done = tacit("attack", "--people", "20", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "bundled clinic" in done.stderr and "20 made-up people" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+    named = tacit("attack", "-p", "elsewhere.toml", cwd=tmp_path)  # what was named is not guessed
+    assert (named.returncode, "cannot read" in named.stderr) == (4, True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.options import DEFAULT_POLICY, JsonOption, PolicyOption
+from tacit.cli.options import DEFAULT_POLICY, JsonOption, PolicyOption, find_policy_or_demo
 from tacit.cli.output import check_plot_path, format_table, show_progress
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ def attack(
 ) -> None:
     """Attack made-up people under a policy, without it and with it, side by side; no real data is read.
 
+    Where there is no tacit.toml, the policy is that of the bundled clinic.
+
     Everyone has a secret bit. The attacker knows the public columns of all, and asks for counts of any subsets. Exit
     code 7 if more is recovered than the promise allows.
     """
@@ -40,7 +42,7 @@ def attack(
     if plot is not None:
         check_plot_path(plot)
     with show_progress() as tell:
-        found = run(policy, people, epsilon, seed, lambda share: tell(share, "asking"))
+        found = run(find_policy_or_demo(policy), people, epsilon, seed, lambda share: tell(share, "asking"))
     typer.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False) if as_json else _format_report(found))
     if plot is not None:
         found.plot(plot)

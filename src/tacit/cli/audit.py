@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.options import DEFAULT_POLICY, JsonOption, PolicyOption
+from tacit.cli.options import DEFAULT_POLICY, JsonOption, PolicyOption, find_policy_or_demo
 from tacit.cli.output import format_table, show_progress
 from tacit.errors import ParameterError
 
@@ -50,7 +50,7 @@ def policy(
     from tacit.trial.trial import PolicyAuditor
 
     rows: list[dict[str, Any]] = []
-    with PolicyAuditor(policy, units=units, seed=seed) as trial, show_progress() as tell:
+    with PolicyAuditor(find_policy_or_demo(policy), units=units, seed=seed) as trial, show_progress() as tell:
         questions = trial.questions
         sure = _split_confidence(confidence, len(questions))
         for number, question in enumerate(questions):
@@ -75,7 +75,9 @@ def policy(
 
 @app.command()
 def mechanisms(
-    names: Annotated[list[str] | None, typer.Argument(help="Specimens by name; all of them by default.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Specimens by name, or by a word of it such as laplace; all by default.")
+    ] = None,
     samples: SamplesOption = 100_000,
     confidence: AuditConfidenceOption = 0.99,
     seed: SeedOption = 0,
@@ -86,9 +88,9 @@ def mechanisms(
     This audits the auditor: exit code 7 if any verdict is not the expected one.
     """
     from tacit.audit.statistical import audit
-    from tacit.audit.zoo import ZOO, specimen
+    from tacit.audit.zoo import ZOO, find_specimens
 
-    some = [specimen(name) for name in names] if names else list(ZOO)
+    some = [each for name in names for each in find_specimens(name)] if names else list(ZOO)
     sure = _split_confidence(confidence, len(some))
     rows: list[dict[str, Any]] = []
     with show_progress() as tell:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -62,3 +63,13 @@ RequestOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 SqlArgument = Annotated[str, typer.Argument(metavar="SQL", help="The question; - reads it from standard input.")]
 DEFAULT_POLICY = Path("tacit.toml")
+
+
+def find_policy_or_demo(policy: Path) -> Path | dict[str, Any]:
+    """The policy file, or the bundled clinic's policy where the default is not there: what reads no data can use it."""
+    if policy != DEFAULT_POLICY or policy.exists():
+        return policy
+    from tacit.demo.clinic import POLICY_TEXT
+
+    typer.echo(f"There is no {policy} here, so this is the bundled clinic's policy; name another with -p.", err=True)
+    return tomllib.loads(POLICY_TEXT)

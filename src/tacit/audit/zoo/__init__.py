@@ -47,3 +47,13 @@ def specimen(name: str) -> KnownMechanism:
             return each
     near = get_close_matches(str(name), [each.name for each in ZOO], n=3, cutoff=0.4) or [ZOO[0].name]
     raise ParameterError("name", f"there is no specimen {name!r:.60}", fix=f"did you mean {' or '.join(near)}?")
+
+
+def find_specimens(name: str) -> list[KnownMechanism]:
+    """Return the mechanism of this name, or all whose names have the word; ParameterError where there is none.
+
+    >>> [found.name for found in find_specimens("laplace")]
+    ['discrete-laplace', 'l2-for-laplace', 'double-laplace']
+    """
+    named = [each for each in ZOO if each.name == name]
+    return named or [each for each in ZOO if name in each.name.split("-")] or [specimen(name)]

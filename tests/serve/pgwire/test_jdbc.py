@@ -195,10 +195,10 @@ def test_the_driver_finds_schemas_types_and_keys(ada, free):
         metadata.getFunctionColumns(None, "public", "%", "%"),
         metadata.getProcedures(None, "public", "%"),
         metadata.getProcedureColumns(None, "public", "%", "%"),
-        metadata.getUDTs(None, "public", "%", None),
     ):
         assert rows(nothing) == []
     assert rows(metadata.getFunctions(None, "tacit", "%"), "FUNCTION_NAME") == [("explain",)]
+    assert rows(metadata.getUDTs(None, "public", "%", None), "TYPE_NAME") == [("visits",), ("wards",)]  # their rows
     unique = metadata.getIndexInfo(None, "public", "wards", True, True)
     assert rows(unique, "NON_UNIQUE", "COLUMN_NAME") == [("f", "ward")]
 

@@ -124,7 +124,9 @@ class CatalogCluster:
     async def stop(self) -> None:
         """End it, and wait until its processes and its folder are gone."""
         assert self._process.stdin is not None
-        self._process.stdin.close()
+        with contextlib.suppress(OSError):  # it has ended
+            self._process.stdin.write(b"x")
+            self._process.stdin.close()
         if self._backend is not None:
             backend, self._backend = self._backend, None
             await backend.close()

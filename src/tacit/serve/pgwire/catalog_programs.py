@@ -104,18 +104,19 @@ def find_programs(named: Path | None = None) -> Programs | None:
     """The programs in the folder that the owner names, or in the installed wheel, or on the path; None without any."""
     account = _choose_account()
     if named is not None:
-        return Programs(named.absolute(), account) if _has_programs(named) else None
+        return Programs(named.absolute(), account) if has_programs(named) else None
     wheel = find_spec(_WHEEL)  # finds the package, and runs nothing of it
     for place in wheel.submodule_search_locations or () if wheel is not None else ():
         folder = Path(place) / "pginstall" / "bin"
-        if _has_programs(folder):
+        if has_programs(folder):
             return Programs(folder, account)
     found = shutil.which("postgres")
     folder = Path(found).resolve().parent if found is not None else Path()
-    return Programs(folder, account) if found is not None and _has_programs(folder) else None
+    return Programs(folder, account) if found is not None and has_programs(folder) else None
 
 
-def _has_programs(folder: Path) -> bool:
+def has_programs(folder: Path) -> bool:
+    """Whether a folder holds the programs that are needed."""
     return all(os.access(folder / name, os.X_OK) for name in _NAMES)
 
 

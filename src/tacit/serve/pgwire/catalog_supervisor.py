@@ -5,7 +5,8 @@ of Tacit.
 
 **Theorem.** No process and no file of a catalog outlives the server, however that ends. Proof: the kernel closes the
 server's end of the pipe when the server ends, by whatever signal; this program then ends PostgreSQL, which ends its
-own processes, and removes the folder. It does the same where PostgreSQL ends by itself. On Linux, processes that
+own processes, and removes the folder of the catalog. Where the server asks for its end with a byte, or PostgreSQL ends
+by itself, it removes its own part of that folder. On Linux, processes that
 PostgreSQL leaves behind become children of this program, which kills them all; elsewhere they end by themselves when
 they notice.
 
@@ -48,11 +49,12 @@ def main() -> None:
             _become_postgres(folder, program, int(user), int(group), int(memory))
         finally:
             os._exit(1)
-    ended = False
+    ended = orphaned = False
     while not ended:
         ready = select.select([0, wakes], [], [])[0]
         ended = os.waitpid(process, os.WNOHANG)[0] != 0
-        if 0 in ready and not os.read(0, 1):
+        if 0 in ready:
+            orphaned = not os.read(0, 1)
             break
         if wakes in ready:
             os.read(wakes, 512)
@@ -60,9 +62,7 @@ def main() -> None:
         _end(process)
     _kill_orphans()
     _remove_shared_memory(folder)
-    shutil.rmtree(folder, ignore_errors=True)
-    with contextlib.suppress(OSError):
-        os.rmdir(os.path.dirname(folder))  # the last one removes the folder of all, where the server no longer can
+    shutil.rmtree(os.path.dirname(folder) if orphaned else folder, ignore_errors=True)
 
 
 def _become_postgres(folder: str, program: str, user: int, group: int, memory: int) -> None:

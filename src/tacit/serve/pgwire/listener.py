@@ -118,7 +118,7 @@ class ConnectionHandler:
     async def _serve(
         self, channel: MessageStream, writers: list[asyncio.StreamWriter], task: asyncio.Task[Any]
     ) -> None:
-        _keep_alive(channel.writer)
+        _set_options(channel.writer)
         connection = self._connections.of_transport(channel.writer)
         async with asyncio.timeout(AUTHENTICATION_TIMEOUT):
             address = await self._caller(channel, connection)
@@ -333,11 +333,12 @@ async def _start_tls(channel: MessageStream, tls: ssl.SSLContext) -> asyncio.Str
     return writer
 
 
-def _keep_alive(writer: asyncio.StreamWriter) -> None:
-    """Notice a client that vanished."""
+def _set_options(writer: asyncio.StreamWriter) -> None:
+    """Notice a client that vanished, and send at once: an error and what follows it are two writes."""
     connection = writer.get_extra_info("socket")
     if connection is not None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 def _address(writer: asyncio.StreamWriter) -> str:

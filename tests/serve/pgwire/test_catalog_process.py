@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
+import stat
 import sys
 import threading
 import time
@@ -16,6 +18,7 @@ import pytest
 from tacit.serve.pgwire import start_listener
 from tacit.serve.pgwire.catalog import Catalog
 from tacit.serve.pgwire.catalog_backend import CatalogStatement, Limits
+from tacit.serve.pgwire.catalog_programs import find_programs
 from tacit.serve.pgwire.catalog_queue import MOST_WAITING, FairQueue
 from tacit.serve.pgwire.catalog_template import cache_folder
 from tacit.serve.pgwire.sqlstate import WireError
@@ -309,6 +312,29 @@ def test_a_template_is_kept_and_one_that_is_damaged_is_made_anew(served, tmp_pat
     from tacit.serve.pgwire.catalog_template import _is_own
 
     assert not _is_own(kept)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs PostgreSQL as another account")
+def test_programs_in_a_private_folder_are_copied_for_the_account_that_runs_them(served, tmp_path):
+    source = find_programs().folder.parent
+    private = tmp_path / "private"
+    private.mkdir(mode=0o700)
+    for name in ("lib", "share"):
+        shutil.copytree(source / name, private / name)
+    (private / "bin").mkdir()
+    for name in ("postgres", "initdb", "pg_resetwal"):
+        shutil.copy2(source / "bin" / name, private / "bin" / name)
+
+    async def work():
+        catalog = Catalog(served.curator.policy, programs=private / "bin")
+        try:
+            return len((await catalog.run("ada", "clinic", CatalogStatement("SELECT 1"))).rows)
+        finally:
+            await catalog.close()
+
+    assert served.run(work()) == 1
+    assert stat.S_IMODE(private.stat().st_mode) == 0o700  # and is not opened
 
 
 def test_analysts_take_turns_however_many_statements_one_sends():

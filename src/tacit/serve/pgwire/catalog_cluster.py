@@ -170,6 +170,15 @@ class _Maintenance:
 
 
 def _start(programs: Programs, template: Path, folder: Path, limits: Limits) -> subprocess.Popen[bytes]:
+    try:
+        return _supervise(programs, template, folder, limits)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _supervise(programs: Programs, template: Path, folder: Path, limits: Limits) -> subprocess.Popen[bytes]:
+    """Copy the template, and start the program that starts PostgreSQL there, and removes the copy at its end."""
     folder.mkdir(mode=0o700)
     shutil.copytree(template, folder / "data")
     (folder / "data").chmod(0o700)

@@ -10,8 +10,13 @@ import psycopg
 import pytest
 from tests.support.plain_postgres import run_plain_postgres
 
+from tacit.errors import ParameterError
 from tacit.policy.load import load
+from tacit.serve.pgwire import start_listener
+from tacit.serve.pgwire.catalog import Catalog
+from tacit.serve.pgwire.catalog_backend import CatalogStatement
 from tacit.serve.pgwire.catalog_schema import database_statements, describe_column, quote_name
+from tacit.serve.server import ServerConfig
 
 pytestmark = pytest.mark.slow
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.sql"))
@@ -231,7 +236,7 @@ def test_the_budget_and_explanations_are_views_of_the_session(ada, ben, free):
     ada.execute("RESET tacit.epsilon")
 
 
-def test_a_policys_keys_and_comments_are_declared(tmp_path):
+def test_a_policys_keys_and_comments_are_declared(served, tmp_path):
     (tmp_path / "policy.toml").write_text("""
 [data]
 source = "data"
@@ -271,6 +276,21 @@ epsilon = 1
     ]
     assert describe_column(policy.tables[1].columns[0]) == "keys a\nb, it's \\"
     assert quote_name('a"b') == '"a""b"'
+
+    async def declared():
+        catalog = Catalog(policy)
+        try:
+            texts = (
+                "SELECT string_agg(pg_get_constraintdef(oid), '; ' ORDER BY conname) FROM pg_constraint"
+                " WHERE connamespace = 'public'::regnamespace",
+                "SELECT col_description('visits'::regclass, 1)",
+            )
+            return [(await catalog.run("ada", "clinic", CatalogStatement(text))).rows[0][11:] for text in texts]
+        finally:
+            await catalog.close()
+
+    keys = "PRIMARY KEY (id); FOREIGN KEY (patient) REFERENCES patients(id); UNIQUE (name); PRIMARY KEY (code)"
+    assert served.run(declared()) == [keys.encode(), b"keys a\nb, it's \\"]
 
 
 # Every way to read a table by its name that PostgreSQL has, and the places a table can stand in a statement.
@@ -460,9 +480,6 @@ def test_a_question_is_still_a_question(served, ada):
 
 
 def test_without_the_programs_questions_are_answered_and_statements_say_what_to_install(served, tmp_path):
-    from tacit.serve.pgwire import start_listener
-    from tacit.serve.pgwire.catalog import Catalog
-
     async def begin():
         catalog = Catalog(served.curator.policy, programs=tmp_path)
         return await start_listener(served.service, served.authenticator, "127.0.0.1", 0, catalog=catalog)
@@ -496,3 +513,9 @@ def test_wire_errors_of_the_catalog_have_no_path_of_the_server(ada):
     with pytest.raises(psycopg.Error) as error:
         ada.execute("SELECT pg_read_file('x')")
     assert "/" not in str(error.value).replace("and/or", "")
+
+
+def test_a_folder_without_programs_is_refused_before_the_server_starts(tmp_path):
+    with pytest.raises(ParameterError, match="does not hold the programs") as error:
+        ServerConfig(postgres_programs=tmp_path)
+    assert "--postgres-programs" in error.value.fix

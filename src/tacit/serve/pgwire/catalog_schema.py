@@ -125,11 +125,16 @@ def _table_statements(table: Table, policy: Policy) -> Iterator[str]:
 
 def _unique_columns(table: Table, policy: Policy) -> list[tuple[str, ...]]:
     """The lists of columns of which the policy says that no two rows share them; those with NULLs come last."""
-    found: list[tuple[str, ...]] = [(each.name,) for each in table.columns if each.unique]
-    found += [(name,) for name in policy.referenced_keys.get(table.name, ())]
-    found += list(table.unique)
-    listed = [names for names in dict.fromkeys(found) if all(table.column(name) is not None for name in names)]
-    return sorted(listed, key=lambda names: not _is_never_null(names, table))
+    said: list[tuple[str, ...]] = [(each.name,) for each in table.columns if each.unique]
+    said += [(name,) for name in policy.referenced_keys.get(table.name, ())]
+    said += list(table.unique)
+    found: dict[tuple[str, ...], None] = {}
+    for names in said:
+        columns = [table.column(name) for name in names]
+        listed = tuple(each.name for each in columns if each is not None)
+        if len(listed) == len(names):
+            found[listed] = None
+    return sorted(found, key=lambda names: not _is_never_null(names, table))
 
 
 def _is_never_null(names: tuple[str, ...], table: Table) -> bool:
@@ -144,7 +149,9 @@ def _foreign_keys(table: Table, policy: Policy) -> Iterator[str]:
         return
     other = policy.table(unit.table)
     column, key = table.column(unit.column), None if other is None else other.column(unit.key)
-    if other is not None and column is not None and key is not None and column.type is key.type:
+    if other is None or column is None or key is None or column.type is not key.type:
+        return
+    if (key.name,) in _unique_columns(other, policy):
         yield (
             f"ALTER TABLE public.{quote_name(table.name)} ADD FOREIGN KEY ({quote_name(column.name)})"
             f" REFERENCES public.{quote_name(other.name)} ({quote_name(key.name)})"

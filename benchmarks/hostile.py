@@ -6,7 +6,7 @@
 Writes benchmarks/hostile.md. The server runs in a process of its own with 1.5 GB of memory and 1,024 descriptors.
 Ordinary analysts ask counts that nobody asked before, one after the other, first alone and then for as long as the
 attack lasts. All at once, the hostile analyst asks the largest questions that are answered, larger ones, catalog
-queries of a hundred million rows, pipelines of messages, and holds sessions open; the stranger holds connections
+statements of a gigabyte, pipelines of messages, and holds sessions open; the stranger holds connections
 open and guesses passwords and keys. Everything is on loopback addresses of this machine, which server and load share;
 the attack's own process has low priority, since its work would be done on other machines.
 """
@@ -51,7 +51,7 @@ DESCRIPTORS = 1024
 ORDINARY = ("ada", "ben", "cleo", "dan")
 COUNT = "SELECT COUNT(*) AS n FROM visits WHERE age > {} AND cost > {}"
 GROUPS = "FROM visits GROUP BY visited, sex, ward"  # 365 x 3 x 6 = 6,570 groups
-BOMB = "SELECT array_length(generate_series(1,100000000),1)"
+BOMB = "SELECT length(repeat('x', 900000000))"
 LOG = 1_000_000  # bytes that the log may have
 RATIO = 3.0
 WRONG = "wrong"

@@ -34,6 +34,13 @@ def serve(
     time_limit: Annotated[
         float, typer.Option(help="Seconds that the engine may work on a question.", metavar="SECONDS")
     ] = 300.0,
+    postgres_programs: Annotated[
+        Path | None,
+        typer.Option(
+            help="PostgreSQL's own programs, for statements about the catalog; otherwise those of the extra `catalog`.",
+            metavar="FOLDER",
+        ),
+    ] = None,
     proxy: Annotated[
         list[str] | None,
         typer.Option(help="A proxy whose X-Forwarded-For is believed; may be given often.", metavar="ADDRESS"),
@@ -72,6 +79,7 @@ def serve(
         limit=time_limit,
         proxies=networks_of(proxy or []),
         proxy_protocol=proxy_protocol,
+        postgres_programs=postgres_programs,
     )
 
     def ready(listening: ListenAddresses) -> None:

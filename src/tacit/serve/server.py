@@ -48,7 +48,8 @@ class ServerConfig:
     elsewhere. The word of `proxies` is taken for who calls over HTTP, and over PostgreSQL's protocol where they speak
     the PROXY protocol; `proxied` without any is one on this machine. `rate` is how many requests a second a person may
     make, `cells` the most values of an answer, `limit` the seconds that the engine may work on a question,
-    `connections` how many there may be, by default what the system has descriptors for.
+    `connections` how many there may be, by default what the system has descriptors for. `postgres_programs` is the
+    folder of the PostgreSQL programs that answer statements about the catalog; without it those of the extra do.
     """
 
     host: str = "127.0.0.1"
@@ -65,6 +66,7 @@ class ServerConfig:
     cells: int = MAX_CELLS
     limit: float = MAX_ENGINE_SECONDS
     connections: int | None = None
+    postgres_programs: Path | None = None
 
     def __post_init__(self) -> None:
         if self.certificate is None and not self.proxied and not is_loopback(self.host):
@@ -73,6 +75,10 @@ class ServerConfig:
             raise ParameterError("host", what, fix=fix)
         if self.http is None and self.postgres is None:
             raise ParameterError("http", "there is nothing to listen on", fix="leave out --no-http or --no-postgres")
+        if self.postgres_programs is not None and not _has_programs(self.postgres_programs):
+            what = f"{self.postgres_programs} does not hold the programs postgres, initdb and pg_resetwal"
+            fix = "name their folder, such as --postgres-programs /usr/lib/postgresql/16/bin"
+            raise ParameterError("postgres-programs", what, fix=fix)
         if self.proxy_protocol and not self.trusted_proxies:
             what = "no trusted proxy is named, so the PROXY protocol cannot be used"
             raise ParameterError("proxy-protocol", what, fix="name the proxy: --proxy 192.0.2.7")
@@ -89,6 +95,12 @@ class ListenAddresses:
 
     http: str
     postgres: str
+
+
+def _has_programs(folder: Path) -> bool:
+    from tacit.serve.pgwire.catalog_programs import has_programs
+
+    return has_programs(folder)
 
 
 def run_server(policy: Path, settings: ServerConfig, ready: Callable[[ListenAddresses], None]) -> None:
@@ -215,6 +227,7 @@ async def _start_pgwire(
     if settings.postgres is None:
         return None
     from tacit.serve.pgwire import start_listener
+    from tacit.serve.pgwire.catalog import Catalog
 
     made = settings.certificate
     tls, der = (made.context(), made.der) if made else (None, None)
@@ -229,6 +242,7 @@ async def _start_pgwire(
             certificate=der,
             connections=connections,
             proxies=proxies,
+            catalog=Catalog(service.policy, programs=settings.postgres_programs),
         )
     except OSError as error:
         raise _port_error("postgres", settings.host, settings.postgres) from error

@@ -123,7 +123,7 @@ class CuratorService:
         data and comes at once. A caller who goes away does not stop a question that runs: its answer is kept for the
         next time.
         """
-        self._admit(analyst)
+        self.admit(analyst)
         self.curator.analyst(analyst)
         epoch = self._epoch
         curator = epoch.curator
@@ -158,7 +158,7 @@ class CuratorService:
 
     async def explain(self, analyst: str, question: Question) -> Explanation:
         """What would be done and what it would cost. Free."""
-        self._admit(analyst)
+        self.admit(analyst)
         self.curator.analyst(analyst)
 
         epoch = self._epoch
@@ -172,7 +172,7 @@ class CuratorService:
 
     async def plan(self, analyst: str, question: Question) -> AnyPlan:
         """The plan of a question: its columns and their types before it is asked. Free."""
-        self._admit(analyst)
+        self.admit(analyst)
         self.curator.analyst(analyst)
         epoch = self._epoch
         kept = epoch.answers.find(analyst, question)
@@ -182,7 +182,7 @@ class CuratorService:
 
     async def budget(self, analyst: str) -> AnalystBudget:
         """What is spent and what is left."""
-        self._admit(analyst)
+        self.admit(analyst)
         account = self.curator.analyst(analyst)
         return await self._looking.run(analyst, lambda: account.budget, self._epoch)
 
@@ -192,7 +192,7 @@ class CuratorService:
 
     async def look(self, analyst: str, work: Callable[[], T]) -> T:
         """Run something free and short in a thread, as one of the requests of this person."""
-        self._admit(analyst)
+        self.admit(analyst)
         return await self._looking.run(analyst, work, self._epoch)
 
     async def write(
@@ -253,7 +253,8 @@ class CuratorService:
             return self._background.call(make_plans, question, policy, most_cells)
         return make_plans(question, policy, most_cells)
 
-    def _admit(self, analyst: str) -> None:
+    def admit(self, analyst: str) -> None:
+        """Count a request of this person, or refuse it where there are too many."""
         seconds = self._rate.take(analyst)
         if seconds > 0:
             what = f"{analyst} sent more than {self._rate.per_second:g} requests a second"

@@ -29,6 +29,7 @@ from tacit.curator.curator import Curator
 from tacit.serve import credentials
 from tacit.serve.authentication import Authenticator
 from tacit.serve.pgwire import Listener, start_listener
+from tacit.serve.pgwire.catalog import Catalog
 from tacit.serve.service import CuratorService
 
 POLICY = """\
@@ -270,7 +271,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         service, authenticator = CuratorService(curator, rate=1e6, first=0.0), Authenticator(roster, curator.policy)
 
         async def serving() -> None:
-            listener = await start_listener(service, authenticator, "127.0.0.1", 0, context, certificate=der)
+            catalog = Catalog(curator.policy, share=10.0, burst=1000.0)
+            options = {"certificate": der, "catalog": catalog}
+            listener = await start_listener(service, authenticator, "127.0.0.1", 0, context, **options)
             ready.set_result((asyncio.get_running_loop(), listener))
             while not ended.is_set():
                 await asyncio.sleep(0.02)

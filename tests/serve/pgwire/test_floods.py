@@ -38,9 +38,9 @@ def order(monkeypatch, served):
         found.append(self._performer._who)
         await handle(self, kind, body)
 
-    async def performed(self, statement, values):
+    async def performed(self, statement, *given):
         found.append(self._who)
-        return await outcome(self, statement, values)
+        return await outcome(self, statement, *given)
 
     monkeypatch.setattr(WireSession, "_handle", noted)
     monkeypatch.setattr(StatementExecutor, "outcome", performed)

@@ -24,7 +24,6 @@ from tacit.serve.pgwire.types import (
     TIMESTAMP,
     TIMESTAMPTZ,
     decode,
-    duckdb_type_oid,
     encode,
 )
 
@@ -102,22 +101,3 @@ def test_timestamps_of_all_years_go_over_the_wire(moment):
     expected = moment if moment.time() != datetime.time() else moment.date()
     assert decode(encode(moment, TIMESTAMP, binary=True), TIMESTAMP, binary=True) == expected
     assert encode([moment], 1115, binary=False).decode() == "{" + moment.isoformat(" ") + "}"
-
-
-@pytest.mark.parametrize(
-    ("name", "oid"),
-    [
-        ("BIGINT", INT8),
-        ("VARCHAR", TEXT),
-        ("DECIMAL(18,3)", NUMERIC),
-        ("HUGEINT", NUMERIC),
-        ("VARCHAR[]", 1009),
-        ("DOUBLE", FLOAT8),
-        ("BOOLEAN", BOOL),
-        ("SMALLINT[]", 1005),
-        ("TIMESTAMP", TEXT),
-        ('"NULL"', TEXT),
-    ],
-)
-def test_the_types_of_the_shadow_have_counterparts(name, oid):
-    assert duckdb_type_oid(name) == oid

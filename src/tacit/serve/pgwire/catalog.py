@@ -1,244 +1,267 @@
-"""The catalog: PostgreSQL's tables about the policy's tables, and none of their rows.
+"""The catalog: a real PostgreSQL that holds the policy's tables, and none of their rows.
 
-Everything in it follows from the policy, which is public, so what clients find out here is free. Queries of it run
-outside of this process, in ones that hold nothing else (`catalog_worker`): whatever a query does, it does there.
+Everything in it follows from the policy, which is public, so what clients find out there is free. What a client is told
+is what PostgreSQL says: no part of its catalog is made up here.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import datetime
 import logging
-import re
-from importlib import resources
-from itertools import islice
-from typing import Any, Protocol
+import shutil
+import tempfile
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Coroutine
+from itertools import count
+from pathlib import Path
+from typing import Any, TypeVar
 
-from tacit.policy.model import Column, Policy, Type
-from tacit.query.timestamps import to_datetime
-from tacit.query.types import NUMERIC_TYPES
-from tacit.serve.pgwire.catalog_process import CatalogProcess, Limits, Unanswered
-from tacit.serve.pgwire.catalog_queries import ECHO_SUFFIX, HINT, CatalogNames, rewrite_query
+from tacit.extras import install_command
+from tacit.policy.model import Policy
+from tacit.serve.pgwire.catalog_backend import CatalogResult, CatalogStatement, Limits, Unanswered
+from tacit.serve.pgwire.catalog_cluster import CatalogCluster
+from tacit.serve.pgwire.catalog_programs import EXTRA, Programs, find_programs
 from tacit.serve.pgwire.catalog_queue import FairQueue
+from tacit.serve.pgwire.catalog_schema import GUARD, quote_name
+from tacit.serve.pgwire.catalog_template import TemplateError, cache_folder, make_template
 from tacit.serve.pgwire.protocol import WireColumn
-from tacit.serve.pgwire.results import Rows, make_column
-from tacit.serve.pgwire.settings import SessionSettings
-from tacit.serve.pgwire.sqlstate import CANCELED, CONNECTIONS, INTERNAL, NO_MEMORY, UNSUPPORTED, WireError
-from tacit.serve.pgwire.types import duckdb_type_oid, size_of, type_oid
+from tacit.serve.pgwire.sqlstate import CANCELED, INTERNAL, UNSUPPORTED, WireError, unsupported_error
 
 _log = logging.getLogger("tacit.serve")
+T = TypeVar("T")
 
-FIRST = 16384  # the first OID of a table
-_OWN = 12000  # and of one of the catalog, but for those that clients know by heart
-_KNOWN = {"pg_type": 1247, "pg_attribute": 1249, "pg_proc": 1255, "pg_class": 1259, "pg_database": 1262}
-_KNOWN |= {"pg_constraint": 2606, "pg_namespace": 2615}
-_RUNNING = 3  # queries at a time, one of each analyst
+HINT = "look with pg_catalog and information_schema; ask about the tables of the policy"
+_RUNNING = 3  # statements at a time, one of each analyst
+_CLUSTERS = 8  # analysts whose PostgreSQL is kept running
 _SHARE, _BURST = 0.25, 4.0  # of a processor for each analyst in the long run, and seconds of it at once
-_SHOWN_KEYS = 8
-_COLLATED = 100
-_GRANTED = ["=r/owner"]  # everybody who is let in may SELECT, by the owner's grant
-_CALL = re.compile(r"(?:\w+\.)?(\w+)\(.*\)$", re.DOTALL)
-_UNNAMED = re.compile(r"['(0-9-]|CAST\(|NULL$")
-
-
-class CatalogRunner(Protocol):
-    """What answers catalog queries."""
-
-    async def names(self) -> CatalogNames:
-        """What a query may name, for nobody in particular."""
-        ...
-
-    def prepare(self, text: str, names: CatalogNames) -> str:
-        """The query as the runner's engine reads it, for the session that `names` tells of. Safe from any thread."""
-        ...
-
-    async def run(self, statement: str, names: CatalogNames) -> tuple[tuple[WireColumn, ...], Rows]:
-        """The columns and rows of a prepared query, or a Complaint."""
-        ...
-
-    def warm(self) -> None:
-        """Begin to get ready."""
-        ...
-
-    async def close(self) -> None:
-        """End everything that runs."""
-        ...
+_GUARDED = (f'"{GUARD}"', "query would be affected by row-level security policy")
 
 
 class Catalog:
-    """Answers catalog queries in processes of their own, each held to `limits`.
+    """Answers catalog statements, each in its analyst's own PostgreSQL and held to `limits`.
 
-    Analysts take turns, one query of each at a time, and `share` of a processor for each in the long run.
+    Analysts take turns, one statement of each at a time, and `share` of a processor for each in the long run. One
+    PostgreSQL that nobody has yet is always kept ready. `programs` is the folder of PostgreSQL's programs; without it
+    those of the installed extra are used.
     """
 
     def __init__(
-        self, policy: Policy, limits: Limits | None = None, *, share: float = _SHARE, burst: float = _BURST
+        self,
+        policy: Policy,
+        limits: Limits | None = None,
+        *,
+        programs: Path | None = None,
+        share: float = _SHARE,
+        burst: float = _BURST,
+        clusters: int = _CLUSTERS,
     ) -> None:
         self._policy = policy
         self._limits = limits or Limits()
-        self._queue = FairQueue(_RUNNING, share, burst)
-        self._starting = asyncio.Lock()
-        self._process: CatalogProcess | None = None
-        self._known: tuple[CatalogProcess, CatalogNames] | None = None
-        self._warming: asyncio.Task[Any] | None = None
+        self._queue = FairQueue(min(_RUNNING, clusters), share, burst)
+        self._most = clusters
+        self._programs = find_programs(programs)
+        self._numbers = count(1)
+        self._place: Path | None = None
+        self._template: asyncio.Task[tuple[Programs, Path]] | None = None
+        self._spare: asyncio.Task[CatalogCluster] | None = None
+        self._clusters: OrderedDict[str, CatalogCluster] = OrderedDict()  # by analyst, the last used at the end
+        self._busy: set[str] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
 
     @property
-    def pid(self) -> int | None:
-        """The process that the processes of queries are copies of, where it runs."""
-        return self._process.pid if self._process is not None and self._process.alive else None
+    def version(self) -> tuple[int, int] | None:
+        """The version of PostgreSQL; None where there is none that runs."""
+        try:
+            return None if self._programs is None else self._programs.version
+        except (OSError, ValueError):
+            return None
+
+    def pid(self, analyst: str) -> int | None:
+        """The process that supervises an analyst's PostgreSQL, where there is one."""
+        found = self._clusters.get(analyst)
+        return found.pid if found is not None and found.alive else None
 
     def warm(self) -> None:
-        """Start the process, and wait for nothing."""
-        self._warming = asyncio.create_task(self._warm())
+        """Begin to get a first PostgreSQL ready, and wait for nothing."""
+        if self.version is None:
+            _log.warning("PostgreSQL's programs are not installed, so catalog statements are refused: %s", _install())
+        elif self._spare is None:
+            self._spare = self._begin(self._start())
 
-    async def _warm(self) -> None:
-        with contextlib.suppress(WireError):  # it is in the log, and the next query tries again
-            await self._running()
+    async def describe(
+        self, analyst: str, database: str, statement: CatalogStatement
+    ) -> tuple[tuple[int, ...], tuple[WireColumn, ...] | None]:
+        """The types of the parameters of a statement, and its columns."""
+        return await self._perform(analyst, database, lambda cluster: cluster.describe(statement))
 
-    async def names(self) -> CatalogNames:
-        """What a query may name."""
-        process = await self._running()
-        if self._known is None or self._known[0] is not process:
-            self._known = process, _names(process.names, self._policy)
-        return self._known[1]
-
-    def prepare(self, text: str, names: CatalogNames) -> str:
-        """The query for the engine; an error for whatever it may not name."""
-        return rewrite_query(text, names)
-
-    async def run(self, statement: str, names: CatalogNames) -> tuple[tuple[WireColumn, ...], Rows]:
-        """The columns and rows of a query, or an error."""
-        request = {"statement": statement, "database": names.database, "user": names.user}
-        await self._queue.enter(names.user)
-        try:
-            process = await self._running()
-        except BaseException:
-            self._queue.leave(names.user, 0.0)
-            raise
-        try:
-            table = await process.run(request, self._limits, lambda seconds: self._queue.leave(names.user, seconds))
-        except Unanswered as error:
-            raise self._complaint(error.why) from None
-        fields = tuple(make_column(_column_name(name), duckdb_type_oid(kind)) for name, kind in table.columns)
-        return fields, table.rows
+    async def run(self, analyst: str, database: str, statement: CatalogStatement) -> CatalogResult:
+        """What a statement gives, or an error."""
+        return await self._perform(analyst, database, lambda cluster: cluster.run(statement))
 
     async def close(self) -> None:
-        """End the process, and all that run."""
+        """End every PostgreSQL, and remove their files."""
         self._closed = True
-        if self._warming is not None:
-            self._warming.cancel()
-            await asyncio.wait([self._warming])
-        if self._process is not None:
-            self._process.close()
-            await self._process.wait_closed()
+        while self._tasks:  # threads are not canceled, and what they started must be ended
+            await asyncio.wait(list(self._tasks))
+        found = list(self._clusters.values())
+        if self._spare is not None and not self._spare.cancelled() and self._spare.exception() is None:
+            found.append(self._spare.result())
+        self._spare = None
+        self._clusters.clear()
+        await asyncio.gather(*(each.stop() for each in found))
+        if self._place is not None:
+            await asyncio.to_thread(shutil.rmtree, self._place, ignore_errors=True)
 
-    async def _running(self) -> CatalogProcess:
-        """The process, started where there is none or where it has ended."""
-        if self._process is not None and self._process.alive:
-            return self._process
-        async with self._starting:
-            if self._closed:
-                raise WireError(INTERNAL, "the server is stopping", "connect again in a moment")
-            if self._process is None or not self._process.alive:
-                if self._process is not None:
-                    _log.warning("the catalog's process ended, and is started again")
-                    await self._process.wait_closed()
-                try:
-                    self._process = await CatalogProcess.start(_script(), _catalog_rows(self._policy), self._limits)
-                except (OSError, ValueError, Unanswered) as error:
-                    _log.error("the catalog's process does not start: %s", type(error).__name__)
-                    raise WireError(INTERNAL, "the catalog does not start", "tell the data owner") from None
-            return self._process
+    async def _perform(self, analyst: str, database: str, work: Callable[[CatalogCluster], Awaitable[T]]) -> T:
+        if self._programs is None:
+            what = "statements about PostgreSQL's catalog need its programs, which are not installed on the server"
+            raise WireError(UNSUPPORTED, what, f"the data owner runs: {_install()}")
+        await self._queue.enter(analyst)
+        started = time.monotonic()
+        cluster: CatalogCluster | None = None
+        self._busy.add(analyst)
+        try:
+            cluster = await self._assigned(analyst, database)
+            started = time.monotonic()
+            return await work(cluster)
+        except (Unanswered, TimeoutError, OSError) as error:
+            why = _why(error)
+            if why == "gone" and cluster is not None:
+                cluster.mark_broken()
+            raise self._complaint(why) from None
+        except WireError as error:
+            if any(each in error.message for each in _GUARDED):
+                raise self._guarded() from None
+            raise
+        finally:
+            if cluster is None or (cluster.is_clean and cluster.alive):
+                self._leave(analyst, started)
+            else:
+                self._begin(self._clear(cluster, analyst, started))
+
+    def _leave(self, analyst: str, started: float) -> None:
+        self._busy.discard(analyst)
+        self._queue.leave(analyst, time.monotonic() - started)
+
+    async def _clear(self, cluster: CatalogCluster, analyst: str, started: float) -> None:
+        """End what an interrupted statement still does; only then may the analyst's next one run."""
+        try:
+            await cluster.drop_backend()
+            if not cluster.alive and self._clusters.get(analyst) is cluster:
+                del self._clusters[analyst]
+                await cluster.stop()
+        finally:
+            self._leave(analyst, started)
+
+    async def _assigned(self, analyst: str, database: str) -> CatalogCluster:
+        """The analyst's PostgreSQL, called as they call it; one that was kept ready where there is none."""
+        found = self._clusters.get(analyst)
+        if found is None or not found.alive:
+            if found is not None:
+                _log.warning("a PostgreSQL of the catalog ended, and another takes its place")
+                del self._clusters[analyst]
+                self._begin(found.stop())
+            found = await self._take()
+            self._clusters[analyst] = found
+            self._evict()
+        self._clusters.move_to_end(analyst)
+        try:
+            await found.assign(analyst, database)
+        except BaseException:
+            found.mark_broken()  # it may have one name or the other
+            raise
+        return found
+
+    async def _take(self) -> CatalogCluster:
+        """The one that is ready, or the first that will be; and begin to make another."""
+        if self._closed:
+            raise WireError(INTERNAL, "the server is stopping", "connect again in a moment")
+        taken = self._spare or self._begin(self._start())
+        self._spare = None
+        try:
+            found = await asyncio.shield(taken)
+        except asyncio.CancelledError:
+            if not taken.done():
+                self._spare = self._spare or taken  # whoever comes next has it
+            elif not taken.cancelled() and taken.exception() is None:
+                self._begin(taken.result().stop())
+            raise
+        except (OSError, ValueError, TemplateError, Unanswered) as error:
+            _log.error("the catalog's PostgreSQL does not start: %s", type(error).__name__)
+            raise WireError(INTERNAL, "the catalog does not start", "tell the data owner") from None
+        if self._spare is None and not self._closed:
+            self._spare = self._begin(self._start())
+        if not found.alive:  # it was ended while it waited
+            self._begin(found.stop())
+            return await self._take()
+        return found
+
+    def _evict(self) -> None:
+        """End the PostgreSQL that was not used for longest, where there are too many."""
+        for analyst in list(self._clusters):
+            if len(self._clusters) <= self._most:
+                return
+            if analyst not in self._busy:
+                self._begin(self._clusters.pop(analyst).stop())
+
+    async def _start(self) -> CatalogCluster:
+        if self._template is None or (self._template.done() and self._template.exception() is not None):
+            self._template = self._begin(asyncio.to_thread(self._prepare))
+        programs, template = await asyncio.shield(self._template)
+        assert self._place is not None
+        try:
+            return await CatalogCluster.start(programs, template, self._place / str(next(self._numbers)), self._limits)
+        except (OSError, Unanswered):
+            self._template = None  # whatever is wrong with it, the next one is made anew
+            await asyncio.to_thread(shutil.rmtree, template, ignore_errors=True)
+            raise
+
+    def _prepare(self) -> tuple[Programs, Path]:
+        """The programs where they can be run, and the template."""
+        assert self._programs is not None
+        if self._place is None:
+            self._place = Path(tempfile.mkdtemp(prefix="tacit-catalog-"))
+            self._programs.account.give(self._place)
+        programs = self._programs.reachable(self._place)
+        return programs, make_template(programs, self._policy, self._place, cache_folder())
+
+    def _begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # it is told to whoever waits; nobody may
+
+    def _guarded(self) -> WireError:
+        """What is said of a statement that would read an empty table."""
+        example = f"SELECT COUNT(*) FROM {quote_name(self._policy.tables[0].name)}"
+        hint = f"name tables of the policy after FROM or JOIN, and none of the catalog beside them: {example}"
+        return unsupported_error("a table of the policy in a statement about the catalog", hint)
 
     def _complaint(self, why: str) -> WireError:
         limits = self._limits
         match why:
             case "time":
-                what = f"the catalog was searched for more than {limits.cpu:g} seconds"
-                return WireError(CANCELED, what, HINT)
-            case "memory":
-                what = f"the catalog query needs more than {limits.memory // 1_000_000:,} MB of memory"
-                return WireError(NO_MEMORY, what, HINT)
+                return WireError(CANCELED, f"the catalog was searched for more than {limits.seconds:g} seconds", HINT)
             case "rows":
-                what = f"the catalog shows {limits.rows:,} rows at most"
-                return WireError(UNSUPPORTED, what, "look at less, with LIMIT")
+                return WireError(UNSUPPORTED, f"the catalog shows {limits.rows:,} rows at most", "add LIMIT 1000")
             case "bytes":
                 what = f"the catalog shows {limits.bytes // 1_000_000:,} MB at most"
-                return WireError(UNSUPPORTED, what, "look at less, with LIMIT")
-            case "busy":
-                return WireError(CONNECTIONS, "refused [busy]: too many connections are open", "try again in a moment")
-            case "query":
-                return WireError(UNSUPPORTED, "the catalog cannot answer this", HINT)
-        return WireError(CANCELED, "the catalog's process ended; it is started again", "send the query again")
+                return WireError(UNSUPPORTED, what, "choose fewer columns, or add LIMIT 1000")
+        return WireError(CANCELED, "the catalog's PostgreSQL ended; it is started again", "send the statement again")
 
 
-def _names(found: dict[str, Any], policy: Policy) -> CatalogNames:
-    relations = frozenset(str(row[0]) for row in found["relations"])
-    functions = frozenset(str(row[0]) for row in found["functions"])
-    numbers = {str(name): int(oid) for name, oid in found["types"]}
-    numbers |= {name: _OWN + index for index, name in enumerate(sorted(relations))} | _KNOWN
-    numbers |= {table.name.lower(): FIRST + index for index, table in enumerate(policy.tables)}
-    return CatalogNames(relations, functions, numbers)
+def _why(error: Unanswered | OSError) -> str:
+    if isinstance(error, Unanswered):
+        return error.why
+    return "time" if isinstance(error, TimeoutError) else "gone"
 
 
-def _script() -> str:
-    return resources.files(__package__).joinpath("shadow.sql").read_text()
-
-
-def _column_name(heading: str) -> str:
-    """A column's name as PostgreSQL has it: that of the function, or ?column? where an expression has none."""
-    function = _CALL.match(heading)
-    if function is not None:
-        return function[1].removesuffix(ECHO_SUFFIX)
-    return "?column?" if _UNNAMED.match(heading) else heading
-
-
-def _catalog_rows(policy: Policy) -> dict[str, list[tuple[Any, ...]]]:
-    """The rows of pg_class, pg_attribute and pg_description for the policy's tables, and those of pg_settings."""
-    classes: list[tuple[Any, ...]] = []
-    attributes: list[tuple[Any, ...]] = []
-    descriptions: list[tuple[Any, ...]] = []
-    for index, table in enumerate(policy.tables):
-        oid, width = FIRST + index, len(table.columns)
-        flags = (False, False, "p", "r", width, 0, False, False, False, False, False, True, "d", False)
-        classes.append(
-            (oid, table.name, 2200, 0, 0, 10, 2, oid, 0, 0, -1.0, 0, 0, *flags, 0, 0, 0, _GRANTED, None, None, 0, 1259)
-        )
-        said = "public" if table.public else f"private: {table.people or table.name}"
-        descriptions.append((oid, 1259, 0, said))
-        for number, column in enumerate(table.columns, 1):
-            kind = type_oid(column.type)
-            text = column.type is Type.TEXT
-            start = (oid, column.name, kind, -1, size_of(kind), number, 0, -1, -1, size_of(kind) > 0, "i", "p", "")
-            state = (not column.nullable, False, False, "", "", False, True, 0, _COLLATED if text else 0)
-            attributes.append((*start, *state, None, None, None, None))
-            descriptions.append((oid, 1259, number, describe_column(column)))
-    settings = [
-        (name, value, None, "", "", None, "user", "string", "default", *[None] * 3, value, value, None, None, False)
-        for name, value in SessionSettings().list_settings()
-    ]
-    return {
-        "pg_class": classes,
-        "pg_attribute": attributes,
-        "pg_description": descriptions,
-        "pg_settings": settings,
-    }
-
-
-def describe_column(column: Column) -> str:
-    """What is public about a column, in a few words."""
-    if column.values is not None:
-        more = ", ..." if len(column.values) > _SHOWN_KEYS else ""
-        shown = (str(value).lower() if isinstance(value, bool) else str(value) for value in column.values)
-        return "keys " + ", ".join(islice(shown, _SHOWN_KEYS)) + more
-    if column.lower is None or column.upper is None:
-        return "no bounds" if column.type in NUMERIC_TYPES else "keys are private"
-    ends = (column.lower, column.upper)
-    if column.type is Type.DATE:
-        return "from {} to {}".format(*(datetime.date.fromordinal(int(end)) for end in ends))
-    if column.type is Type.TIMESTAMP:
-        zone = "" if column.zone is None else f", {column.zone}"
-        return "from {} to {}".format(*(to_datetime(int(end)) for end in ends)) + zone
-    return "from {:g} to {:g}".format(*map(float, ends))
+def _install() -> str:
+    return install_command(EXTRA)

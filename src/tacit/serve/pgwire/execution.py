@@ -7,8 +7,9 @@ is set serves the question too, and where there is none, one at epsilon 1 does.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tacit.answers.answer import Answer
@@ -17,14 +18,18 @@ from tacit.errors import ErrorCode, TacitError
 from tacit.plan.compound_plan import AnyPlan
 from tacit.plan.question import Question
 from tacit.policy.model import Policy
-from tacit.serve.pgwire import catalog_queries, parameters, results
-from tacit.serve.pgwire.catalog import CatalogRunner
+from tacit.serve.pgwire import parameters, results
+from tacit.serve.pgwire.catalog import Catalog
+from tacit.serve.pgwire.catalog_backend import BoundParameters, CatalogResult, CatalogStatement
+from tacit.serve.pgwire.catalog_schema import BUDGET, EXPLAINED
 from tacit.serve.pgwire.credential import WireCredential
 from tacit.serve.pgwire.edits import EditedText
 from tacit.serve.pgwire.protocol import WireColumn
 from tacit.serve.pgwire.results import StatementResult
-from tacit.serve.pgwire.sqlstate import CANCELED, WireError, to_wire_error
+from tacit.serve.pgwire.settings import SHARED
+from tacit.serve.pgwire.sqlstate import CANCELED, UNKNOWN_SETTING, WireError, to_wire_error
 from tacit.serve.pgwire.statements import Statement, StatementKind, adapt_to_parser
+from tacit.serve.pgwire.tacit_schema import find_explained_questions, has_budget_view
 from tacit.serve.pgwire.throttle import Throttle
 from tacit.serve.pgwire.transaction import Transaction
 from tacit.serve.pgwire.types import TEXT
@@ -32,6 +37,8 @@ from tacit.serve.responses import is_short
 from tacit.serve.service import CuratorService
 
 T = TypeVar("T")
+
+_UNBOUND = BoundParameters()
 
 _DEFAULT_EPSILON = 1
 _CHARGE_STAYS = "a question that was charged stays charged, and asking it again costs nothing more"
@@ -43,7 +50,7 @@ class WireServices:
     """What all sessions share: the service, what answers catalog queries, and how many messages an analyst may send."""
 
     service: CuratorService
-    catalog: CatalogRunner
+    catalog: Catalog
     messages: Throttle
 
     @property
@@ -78,16 +85,19 @@ class StatementExecutor:
                 edited = self._question(statement, values)
                 plan = await self._await_service(edited, self._plan(edited.text))
                 return results.answer_columns(answer_columns(plan.recipe), self.transaction.settings.intervals)
-            case StatementKind.CATALOG:
-                return (await self._look(statement, values, types_only=True)).fields
             case StatementKind.EXPLAIN:
                 return (results.make_column("QUERY PLAN", TEXT),)
             case StatementKind.SHOW:
                 return self._show(statement).fields
         return None
 
-    async def outcome(self, statement: Statement, values: Sequence[Any]) -> StatementResult:
-        """What a statement gives. A question is charged here."""
+    async def outcome(
+        self, statement: Statement, values: Sequence[Any] = (), bound: BoundParameters = _UNBOUND
+    ) -> StatementResult:
+        """What a statement gives. A question is charged here.
+
+        The parameters of a question are `values`; those of a catalog statement are `bound`, as the client sent them.
+        """
         self.credential.check()
         if statement.kind not in _TRANSACTION_ENDS:
             self.transaction.check()
@@ -95,7 +105,7 @@ class StatementExecutor:
             case StatementKind.QUESTION:
                 return await self._ask(statement, values)
             case StatementKind.CATALOG:
-                return await self._look(statement, values)
+                return await self._look(statement, bound)
             case StatementKind.EXPLAIN:
                 edited = self._question(statement, values)
                 return results.text_result("QUERY PLAN", (await self._explain(edited)).splitlines(), statement.tag)
@@ -162,41 +172,57 @@ class StatementExecutor:
         question = Question(edited.text, epsilon, within, settings.confidence, dialect=settings.dialect)
         return str(await self._await_service(edited, self._services.service.explain(self._who, question)))
 
-    async def _look(self, statement: Statement, values: Sequence[Any], *, types_only: bool = False) -> StatementResult:
-        found = statement.tokens
-        edited = EditedText(
-            statement.text, statement.start, statement.end, parameters.substitute_values(found, values, casts=True)
+    async def describe_catalog(
+        self, statement: Statement, types: tuple[int, ...]
+    ) -> tuple[tuple[int, ...], tuple[WireColumn, ...] | None]:
+        """The types of the parameters of a catalog statement, of which some may be given, and its columns. Free."""
+        self.credential.check()
+        edited = _keep_text(statement)
+        request = CatalogStatement(
+            edited.text, self.transaction.settings.shared_settings, parameters=BoundParameters(types)
         )
-        explained = {}
-        for question in catalog_queries.find_explained_questions(edited.text):
-            whole = EditedText(question, 0, len(question), ())
-            explained[question] = "" if types_only else await self._explain(whole)
-        budget = None
-        if catalog_queries.has_budget_table(edited.text) and not types_only:
+        self._admit(edited)
+        return await self._await_catalog(
+            statement, edited, self._services.catalog.describe(self._who, self._database, request)
+        )
+
+    async def _look(self, statement: Statement, bound: BoundParameters) -> StatementResult:
+        """Run a catalog statement. What it sets is kept by the session."""
+        edited = _keep_text(statement)
+        settings = self.transaction.settings.shared_settings
+        questions = find_explained_questions(statement.tokens, bound.values)
+        if questions:
+            told = {each: await self._explain(EditedText(each, 0, len(each), ())) for each in questions}
+            settings[EXPLAINED] = json.dumps(told)
+        if has_budget_view(statement.tokens):
             budget = await self._await_service(edited, self._services.service.budget(self._who))
-        columns = ", ".join(f"{sql} AS {name}" for name, sql in results.budget_columns(budget).items())
-        settings = dict(self.transaction.settings.list_settings())
-        catalog, service = self._services.catalog, self._services.service
+            settings[BUDGET] = json.dumps(results.budget_row(budget))
+        sets = any(token.text.lower() == "set_config" for token in statement.tokens)
+        request = CatalogStatement(edited.text, settings, SHARED if sets else (), bound)
+        self._admit(edited)
+        work = self._services.catalog.run(self._who, self._database, request)
+        found: CatalogResult = await self._await_catalog(statement, edited, work)
+        for name, value, local in found.changed_settings():
+            self.transaction.assign(name, value, local=local)
+        return StatementResult(statement.tag, found.fields, found.rows)
 
-        async def run() -> tuple[tuple[WireColumn, ...], results.Rows]:
-            names = replace(
-                await catalog.names(),
-                user=self._who,
-                database=self._database,
-                budget=f"SELECT {columns}",
-                explained=explained,
-                settings=settings,
-            )
-            prepared = await service.look(self._who, lambda: catalog.prepare(edited.text, names))
-            return await catalog.run(prepared, names)
-
+    def _admit(self, edited: EditedText) -> None:
+        """Count a catalog statement as a request of this analyst."""
         try:
-            fields, rows = await self._await_service(edited, run())
+            self._services.service.admit(self._who)
+        except TacitError as error:
+            raise to_wire_error(error, edited.text, edited.original_offset) from None
+
+    async def _await_catalog(self, statement: Statement, edited: EditedText, work: Awaitable[T]) -> T:
+        """What the catalog gives; its errors are about the client's text."""
+        try:
+            return await self._await_service(edited, work)
         except WireError as error:
             if error.position:
-                error.position = edited.original_offset(error.position - 1) + 1
+                error.position += statement.start
+            if error.sqlstate == UNKNOWN_SETTING and not error.hint:
+                error.hint = "SHOW ALL"
             raise
-        return StatementResult("SELECT", fields, rows)
 
     def _show(self, statement: Statement) -> StatementResult:
         settings = self.transaction.settings
@@ -223,3 +249,8 @@ class StatementExecutor:
             raise WireError(CANCELED, f"canceled; {_CHARGE_STAYS}", "ask again") from None
         finally:
             self._running = None
+
+
+def _keep_text(statement: Statement) -> EditedText:
+    """The text of a statement as it is."""
+    return EditedText(statement.text, statement.start, statement.end, ())

@@ -20,13 +20,13 @@ from tacit.serve.authentication import Authenticator
 from tacit.serve.connections import Connections, ServedConnection
 from tacit.serve.descriptors import connections_allowed
 from tacit.serve.pgwire import protocol
-from tacit.serve.pgwire.catalog import Catalog, CatalogRunner
+from tacit.serve.pgwire.catalog import Catalog
 from tacit.serve.pgwire.credential import WireCredential
 from tacit.serve.pgwire.execution import StatementExecutor, WireServices
 from tacit.serve.pgwire.protocol import CANCEL, GSS, TLS, Disconnected, MessageReader, MessageStream
 from tacit.serve.pgwire.scram import ScramExchange, channel_binding_hash
 from tacit.serve.pgwire.session import WireSession
-from tacit.serve.pgwire.settings import SessionSettings
+from tacit.serve.pgwire.settings import start_settings
 from tacit.serve.pgwire.sqlstate import CONNECTIONS, FORBIDDEN, PASSWORD, STOPPING, WireError, protocol_error
 from tacit.serve.pgwire.throttle import Throttle
 from tacit.serve.pgwire.transaction import Transaction
@@ -53,7 +53,7 @@ class ConnectionHandler:
         certificate: bytes | None = None,
         connections: Connections | None = None,
         proxies: Sequence[Network] = (),
-        catalog: CatalogRunner | None = None,
+        catalog: Catalog | None = None,
     ) -> None:
         self._connections = Connections(connections_allowed()) if connections is None else connections
         self._proxies = proxies
@@ -75,8 +75,8 @@ class ConnectionHandler:
         return len(self._tasks)
 
     @property
-    def catalog(self) -> CatalogRunner:
-        """What answers catalog queries."""
+    def catalog(self) -> Catalog:
+        """What answers catalog statements."""
         return self._services.catalog
 
     def listeners(self, host: str, port: int) -> list[socket.socket]:
@@ -118,7 +118,7 @@ class ConnectionHandler:
     async def _serve(
         self, channel: MessageStream, writers: list[asyncio.StreamWriter], task: asyncio.Task[Any]
     ) -> None:
-        _keep_alive(channel.writer)
+        _set_options(channel.writer)
         connection = self._connections.of_transport(channel.writer)
         async with asyncio.timeout(AUTHENTICATION_TIMEOUT):
             address = await self._caller(channel, connection)
@@ -221,7 +221,7 @@ class ConnectionHandler:
         return credential
 
     def _session(self, channel: MessageStream, credential: WireCredential, options: dict[str, str]) -> WireSession:
-        settings = SessionSettings().with_value("session_authorization", credential.name)
+        settings = start_settings(credential.name, self.catalog.version)
         try:
             for name, value in _settings(options):
                 settings = settings.with_value(name, value)
@@ -304,9 +304,9 @@ async def start_listener(
     certificate: bytes | None = None,
     connections: Connections | None = None,
     proxies: Sequence[Network] = (),
-    catalog: CatalogRunner | None = None,
+    catalog: Catalog | None = None,
 ) -> Listener:
-    """Listen for PostgreSQL clients. Catalog queries are answered by `catalog`, or by processes of Tacit's own.
+    """Listen for PostgreSQL clients. Catalog statements are answered by `catalog`, or by one that is made here.
 
     `proxies` must speak the PROXY protocol, and are believed.
     """
@@ -333,11 +333,12 @@ async def _start_tls(channel: MessageStream, tls: ssl.SSLContext) -> asyncio.Str
     return writer
 
 
-def _keep_alive(writer: asyncio.StreamWriter) -> None:
-    """Notice a client that vanished."""
+def _set_options(writer: asyncio.StreamWriter) -> None:
+    """Notice a client that vanished, and send at once: an error and what follows it are two writes."""
     connection = writer.get_extra_info("socket")
     if connection is not None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 def _address(writer: asyncio.StreamWriter) -> str:

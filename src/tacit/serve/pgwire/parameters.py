@@ -15,6 +15,12 @@ from typing import Any
 from tacit.policy.model import Policy
 from tacit.query.lexer import Token
 from tacit.serve.pgwire.edits import Edit, quote_text
+from tacit.serve.pgwire.parameter_places import (
+    example_argument,
+    type_of_argument,
+    type_of_call_after,
+    type_of_call_before,
+)
 from tacit.serve.pgwire.sqlstate import SYNTAX, WireError
 from tacit.serve.pgwire.types import (
     BOOL,
@@ -36,6 +42,7 @@ from tacit.serve.pgwire.types import (
 MOST_PARAMETERS = 1_000
 _OPERATORS = frozenset({"=", "<", ">", "<=", ">=", "<>", "!=", "+", "-", "*", "/", "%"})
 _MAX_LOOKBACK = 40  # tokens to the left that are looked at: types are found in time proportional to the text
+_BETWEEN_EXPRESSIONS = frozenset({",", "AND", "OR", "NOT", "WHERE", "HAVING", "ON", "SELECT", "WHEN", "THEN", "ELSE"})
 _CONSTANTS = frozenset({"parameter", "text", "number"})
 _SAME_TYPE_FUNCTIONS = frozenset({"LEAST", "GREATEST", "COALESCE", "NULLIF", "ABS"})  # whose arguments are of one type
 _ARGUMENTS = {
@@ -69,6 +76,8 @@ def infer_types(found: Sequence[Token], given: Sequence[int], policy: Policy) ->
     for index, token in enumerate(found):
         if token.kind == "parameter" and int(token.text[1:]) not in kinds:
             kind = infer_type_at(found, index, brackets[index], columns)
+            if kind is None:
+                kind = _infer_by_calls(found, index, brackets[index], columns)
             if kind is not None:
                 kinds[int(token.text[1:])] = kind
     return tuple(kinds.get(i + 1, TEXT) for i in range(max(count_parameters(found), len(given))))
@@ -125,6 +134,53 @@ def infer_type_at(found: Sequence[Token], index: int, opening: int, columns: Map
     return _ARGUMENTS.get(caller)
 
 
+def _infer_by_calls(found: Sequence[Token], index: int, opening: int, columns: Mapping[str, int]) -> int | None:
+    """The type that a place asks for by a function: one that it is compared or computed with, or an argument of it.
+
+    A quotient is a float. Constants in the text keep their types, so only parameters are judged by calls.
+    """
+    start = index - 1
+    if found[max(0, start)].key == "AND" and index > 2 and found[index - 3].key == "BETWEEN":
+        start = index - 3
+    operand = start - 2 if start > 1 and found[start - 1].key == "NOT" else start - 1
+    if operand >= 0 and found[start].key in _OPERATORS | {"BETWEEN"} and found[operand].key == ")":
+        return _widen(type_of_call_before(found, operand, columns), found, opening, index)
+    if index + 2 < len(found) and found[index + 1].key in _OPERATORS:
+        return _widen(type_of_call_after(found, index + 2, columns), found, opening, index)
+    kind = type_of_argument(found, index, opening)
+    return _infer_choice(found, index) if kind is None else kind
+
+
+def _widen(kind: int | None, found: Sequence[Token], opening: int, index: int) -> int | None:
+    """A float where the expression with the parameter multiplies or divides integers."""
+    near = found[max(opening + 1, index - _MAX_LOOKBACK) : index + 2]
+    return FLOAT8 if kind in {INT4, INT8, NUMERIC} and any(token.key in {"*", "/"} for token in _flat(near)) else kind
+
+
+def _flat(found: Sequence[Token]) -> list[Token]:
+    """The tokens of the last expression, outside of brackets."""
+    outside: list[Token] = []
+    depth = 0
+    for token in reversed(found):
+        depth += {")": 1, "(": -1}.get(token.key, 0)
+        if depth <= 0 and token.key in _BETWEEN_EXPRESSIONS:
+            break
+        if depth <= 0:
+            outside.append(token)
+    return outside
+
+
+def _infer_choice(found: Sequence[Token], index: int) -> int | None:
+    """A number in THEN and ELSE of a CASE that is summed or averaged."""
+    if found[index - 1].key not in {"THEN", "ELSE"}:
+        return None
+    for position in range(index - 1, max(2, index - _MAX_LOOKBACK), -1):
+        if found[position].key == "CASE":
+            summed = found[position - 1].key == "(" and found[position - 2].key in {"SUM", "AVG"}
+            return FLOAT8 if summed else None
+    return None
+
+
 def write_literal(value: object) -> str:
     """A value as SQL."""
     match value:
@@ -147,12 +203,20 @@ def write_literal(value: object) -> str:
             return quote_text(str(value))
 
 
-def example_value(oid: int) -> Any:
-    """Some value of a type, to find out the types of columns with, which do not depend on it.
+def example_values(found: Sequence[Token], types: Sequence[int]) -> list[Any]:
+    """Some value for each parameter, to find out the types of columns with, which do not depend on it.
 
-    A text may stand where a date does, so the example of a text is a day.
+    A text may stand where a date does, so the example of a text is a day; where a function takes few texts, one of
+    these.
     """
-    return _EXAMPLES.get(oid, "2000-01-01")
+    examples = [_EXAMPLES.get(oid, "2000-01-01") for oid in types]
+    brackets = enclosing_brackets(found)
+    for index, token in enumerate(found):
+        if token.kind == "parameter" and 0 < int(token.text[1:]) <= len(examples):
+            example = example_argument(found, index, brackets[index])
+            if example is not None:
+                examples[int(token.text[1:]) - 1] = example
+    return examples
 
 
 def substitute_values(found: Sequence[Token], values: Sequence[Any], *, casts: bool = False) -> list[Edit]:

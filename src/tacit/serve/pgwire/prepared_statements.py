@@ -6,17 +6,17 @@ later call takes rows from it; Parse, Bind and Describe of a question make plans
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
 from tacit.policy.model import Policy
 from tacit.serve.pgwire import parameters, protocol, results
-from tacit.serve.pgwire.catalog_rows import BatchedRows
+from tacit.serve.pgwire.catalog_backend import BoundParameters
 from tacit.serve.pgwire.execution import StatementExecutor
 from tacit.serve.pgwire.protocol import MessageReader, WireColumn
-from tacit.serve.pgwire.results import StatementResult
+from tacit.serve.pgwire.results import EncodedRows, StatementResult
 from tacit.serve.pgwire.sqlstate import (
     PORTAL_EXISTS,
     PROTOCOL,
@@ -30,7 +30,7 @@ from tacit.serve.pgwire.sqlstate import (
 )
 from tacit.serve.pgwire.statements import EMPTY, Statement, StatementKind, classify_statement
 from tacit.serve.pgwire.tokens import split_statements, tokenize_statements
-from tacit.serve.pgwire.types import TEXT, decode
+from tacit.serve.pgwire.types import decode
 
 _MOST_STATEMENTS = 256
 _MOST_TOKENS = 50_000  # of all prepared statements of a session together
@@ -44,7 +44,7 @@ _MOST_BYTES = 200_000  # of all values of a portal
 
 @dataclass(frozen=True)
 class PreparedStatement:
-    """A statement and the types of its parameters."""
+    """A statement and the types of its parameters; those of a catalog statement are the given ones until Describe."""
 
     statement: Statement
     types: tuple[int, ...]
@@ -55,13 +55,15 @@ class Portal:
     """A statement with its values, the formats of its columns, and what of its outcome was not yet sent.
 
     `described` is what the client was told of the columns, and `intervals` whether they had intervals then: what it
-    gets must be the same, and where it would not be, nothing is asked. `called` is the name of the statement.
+    gets must be the same, and where it would not be, nothing is asked. `called` is the name of the statement. The
+    parameters of a question are `values`, and those of a catalog statement `bound`, as they came.
     """
 
     called: str
     prepared: PreparedStatement
     values: tuple[Any, ...]
     formats: tuple[bool, ...]
+    bound: BoundParameters
     described: tuple[WireColumn, ...] | None = None
     intervals: bool = False
     outcome: StatementResult | None = None
@@ -73,7 +75,7 @@ class Portal:
         if self.outcome is None:
             return 0
         rows = self.outcome.rows
-        return rows.size if isinstance(rows, BatchedRows) else _CELL * len(rows) * len(self.outcome.fields or ())
+        return rows.size if isinstance(rows, EncodedRows) else _CELL * len(rows) * len(self.outcome.fields or ())
 
     async def execute(self, performer: StatementExecutor, most: int) -> Iterable[bytes]:
         """The next rows, `most` of them unless that is 0, and the end or a pause. The first call performs."""
@@ -84,7 +86,7 @@ class Portal:
             asks = self.prepared.statement.kind is StatementKind.QUESTION and self.described is not None
             if asks and self.intervals != performer.transaction.settings.intervals:
                 raise _result_type_error()
-            self.outcome = await performer.outcome(self.prepared.statement, self.values)
+            self.outcome = await performer.outcome(self.prepared.statement, self.values, self.bound)
         outcome = self.outcome
         if outcome.fields is None:
             return [protocol.encode_complete(outcome.tag)]
@@ -118,6 +120,15 @@ def _count(body: MessageReader) -> int:
         what = f"there are {found:,} parameters; {parameters.MOST_PARAMETERS:,} is the most"
         raise WireError(TOO_MUCH, what, "ask with fewer")
     return found
+
+
+def _decode(values: Sequence[bytes | None], types: Sequence[int], formats: Sequence[bool]) -> tuple[Any, ...]:
+    """The values of parameters, in one format, in one for each, or as text."""
+    binary = list(formats) * len(values) if len(formats) == 1 else list(formats) or [False] * len(values)
+    return tuple(
+        None if value is None else decode(value, oid, binary=how)
+        for value, oid, how in zip(values, types, binary, strict=True)
+    )
 
 
 def _result_type_error() -> WireError:
@@ -156,7 +167,9 @@ class ExtendedProtocol:
         if words > _MOST_TOKENS or sum(len(each.text) for each in (*others, made)) > _MOST_CHARACTERS:
             raise WireError(TOO_MUCH, "the prepared statements are too long together", "close some")
         self.described.pop(name, None)
-        self.statements[name] = PreparedStatement(made, parameters.infer_types(made.tokens, given, self.policy))
+        catalog = made.kind is StatementKind.CATALOG  # whose types PostgreSQL finds
+        types = tuple(given) if catalog else parameters.infer_types(made.tokens, given, self.policy)
+        self.statements[name] = PreparedStatement(made, types)
         return protocol.PARSED
 
     def bind(self, body: MessageReader) -> bytes:
@@ -167,7 +180,8 @@ class ExtendedProtocol:
         wanted = body.formats()
         body.end()
         prepared = self._statement(called)
-        if len(values) != len(prepared.types) or len(formats) not in {0, 1, len(values)}:
+        catalog = prepared.statement.kind is StatementKind.CATALOG  # whose parameters PostgreSQL checks and reads
+        if not catalog and (len(values) != len(prepared.types) or len(formats) not in {0, 1, len(values)}):
             what = f"there are {len(values)} values for {len(prepared.types)} parameters"
             raise WireError(PROTOCOL, what, "give one value for each parameter")
         if sum(len(value) for value in values if value is not None) > _MOST_BYTES:
@@ -176,12 +190,9 @@ class ExtendedProtocol:
             raise WireError(PORTAL_EXISTS, "there is a portal of that name", "close it first")
         if len(self.portals) >= _MOST_PORTALS:
             raise WireError(TOO_MUCH, f"there are {_MOST_PORTALS} portals already", "close some")
-        binary = formats * len(values) if len(formats) == 1 else formats or (False,) * len(values)
-        decoded = tuple(
-            None if value is None else decode(value, oid, binary=how)
-            for value, oid, how in zip(values, prepared.types, binary, strict=True)
-        )
-        portal = Portal(called, prepared, decoded, wanted)
+        decoded = () if catalog else _decode(values, prepared.types, formats)
+        bound = BoundParameters(prepared.types, formats, tuple(values), wanted) if catalog else BoundParameters()
+        portal = Portal(called, prepared, decoded, wanted, bound)
         told, portal.intervals = self.described.get(called, (None, False))
         portal.described = None if told is None else results.apply_formats(told, wanted)
         self.portals[name] = portal
@@ -193,20 +204,21 @@ class ExtendedProtocol:
         body.end()
         if kind == b"S":
             prepared = self._statement(name)
-            looks = (
-                prepared.statement.kind is StatementKind.CATALOG
-            )  # which take a NULL for a value of a type not known
-            unknown = {TEXT} if looks else set()
-            examples = [None if oid in unknown else parameters.example_value(oid) for oid in prepared.types]
-            fields = await self.performer.fields(prepared.statement, examples)
+            types = prepared.types
+            if prepared.statement.kind is StatementKind.CATALOG:
+                types, fields = await self.performer.describe_catalog(prepared.statement, types)
+                self.statements[name] = replace(prepared, types=types)
+            else:
+                examples = parameters.example_values(prepared.statement.tokens, types)
+                fields = await self.performer.fields(prepared.statement, examples)
             self.described[name] = fields, self.performer.transaction.settings.intervals
             shown = protocol.NO_DATA if fields is None else protocol.encode_row_description(fields)
-            return protocol.encode_parameter_description(prepared.types) + shown
+            return protocol.encode_parameter_description(types) + shown
         if kind != b"P":
             raise WireError(PROTOCOL, "only statements and portals are described")
         portal = self._portal(name)
         if portal.prepared.statement.kind is StatementKind.CATALOG and portal.outcome is None:
-            portal.outcome = await self.performer.outcome(portal.prepared.statement, portal.values)  # free, and once
+            portal.outcome = await self.performer.outcome(portal.prepared.statement, (), portal.bound)  # free, and once
             self._check_held(name)
         found = (
             await self.performer.fields(portal.prepared.statement, portal.values)

@@ -24,18 +24,22 @@ CANCEL, TLS, GSS = 80877102, 80877103, 80877104
 
 _CHUNK = 8192  # bytes read at a time
 _HELD = 8192  # bytes of messages that wait for the next one
-_UNNAMED_TABLE = 0
-_NO_MODIFIER = -1
 
 
 @dataclass(frozen=True)
 class WireColumn:
-    """A column of a result: its name, the OID of its type, the size of that type, and whether it goes as binary."""
+    """A column of a result: its name, the OID of its type, the size of that type, and whether it goes as binary.
+
+    Where it is a column of a table of the catalog, `table` and `number` say of which, and `modifier` is its type's.
+    """
 
     name: str
     oid: int
     size: int = -1
     binary: bool = False
+    table: int = 0
+    number: int = 0
+    modifier: int = -1
 
 
 class MessageReader:
@@ -268,7 +272,8 @@ def encode_row_description(fields: Sequence[WireColumn]) -> bytes:
     parts = [len(fields).to_bytes(2, "big")]
     for field in fields:
         parts.append(_encode_text(field.name))
-        parts.append(struct.pack(">IhIhih", _UNNAMED_TABLE, 0, field.oid, field.size, _NO_MODIFIER, int(field.binary)))
+        type_of = (field.oid, field.size, field.modifier, int(field.binary))
+        parts.append(struct.pack(">IhIhih", field.table, field.number, *type_of))
     return _message(b"T", b"".join(parts))
 
 

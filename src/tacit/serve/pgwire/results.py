@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, overload
 
 from tacit.answers.answer import Answer
 from tacit.answers.columns import AnswerColumn, IntervalKind
@@ -18,13 +18,35 @@ from tacit.serve.pgwire.types import FLOAT8, TEXT, encode, size_of, type_oid
 Rows = Sequence[Sequence[Any]]
 
 
+class EncodedRows(Sequence[bytes]):
+    """Rows that are messages already, in the formats that were asked for. `size` is how many bytes they are."""
+
+    def __init__(self, messages: Sequence[bytes], size: int) -> None:
+        self._messages = messages
+        self.size = size
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> EncodedRows: ...
+
+    def __getitem__(self, index: int | slice) -> bytes | EncodedRows:
+        if isinstance(index, int):
+            return self._messages[index]
+        return EncodedRows(self._messages[index], self.size)
+
+
 @dataclass(frozen=True)
 class StatementResult:
     """What a statement gave: columns and rows where it has some, a tag, and a notice with its detail."""
 
     tag: str
     fields: tuple[WireColumn, ...] | None = None
-    rows: Rows = ()
+    rows: Rows | EncodedRows = ()
     notice: tuple[str, str] | None = None
 
     @property
@@ -82,25 +104,20 @@ def receipt_notice(answer: Answer) -> tuple[str, str]:
     return str(answer.receipt), "\n".join(answer.notes)
 
 
-def budget_columns(budget: AnalystBudget | None) -> dict[str, str]:
-    """The columns of tacit.budget, each as SQL; NULLs where only types are wanted."""
-    plain = {"who": None, "own": {}, "overall": {}} if budget is None else budget.to_dict()
-    texts_of = {"who": plain["who"], "month": plain["own"].get("month")}
-    numbers = {
-        "spent": plain["own"].get("spent"),
-        "cap": plain["own"].get("cap"),
-        "remaining": plain["own"].get("remaining"),
-        "spent_by_all": plain["overall"].get("spent"),
-        "cap_of_all": plain["overall"].get("cap"),
-        "remaining_of_all": plain["overall"].get("remaining"),
+def budget_row(budget: AnalystBudget) -> dict[str, str | None]:
+    """The row of tacit.budget, by its columns."""
+    plain = budget.to_dict()
+    own, overall = plain["own"], plain["overall"]
+    return {
+        "who": plain["who"],
+        "month": own.get("month"),
+        "spent": own.get("spent"),
+        "cap": own.get("cap"),
+        "remaining": own.get("remaining"),
+        "spent_by_all": overall.get("spent"),
+        "cap_of_all": overall.get("cap"),
+        "remaining_of_all": overall.get("remaining"),
     }
-    shown = {name: _cast(value, "VARCHAR") for name, value in texts_of.items()}
-    return shown | {name: _cast(value, "DOUBLE") for name, value in numbers.items()}
-
-
-def _cast(value: str | None, kind: str) -> str:
-    inner = "NULL" if value is None else "'" + value.replace("'", "''") + "'"
-    return f"CAST({inner} AS {kind})"
 
 
 def apply_formats(fields: Sequence[WireColumn], formats: Sequence[bool]) -> tuple[WireColumn, ...]:
@@ -112,8 +129,11 @@ def apply_formats(fields: Sequence[WireColumn], formats: Sequence[bool]) -> tupl
     return tuple(replace(each, binary=binary) for each, binary in zip(fields, wanted, strict=False))
 
 
-def encode_rows(fields: Sequence[WireColumn], rows: Rows) -> Iterator[bytes]:
+def encode_rows(fields: Sequence[WireColumn], rows: Rows | EncodedRows) -> Iterator[bytes]:
     """The rows as messages."""
+    if isinstance(rows, EncodedRows):
+        yield from rows
+        return
     for row in rows:
         yield protocol.encode_data_row(
             [encode(value, each.oid, binary=each.binary) for each, value in zip(fields, row, strict=True)]

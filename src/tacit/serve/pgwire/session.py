@@ -165,7 +165,7 @@ class WireSession:
         await self._channel.flush()
 
     async def _perform(self, part: Statement) -> None:
-        outcome = await self._performer.outcome(part, ())
+        outcome = await self._performer.outcome(part)
         self._extended.forget_statements(part)
         first = [] if outcome.fields is None else [protocol.encode_row_description(outcome.fields)]
         rows = results.encode_rows(outcome.fields or (), outcome.rows)

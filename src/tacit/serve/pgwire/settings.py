@@ -22,12 +22,12 @@ from tacit.plan.plan import MAX_EPSILON, MIN_EPSILON
 from tacit.plan.question import DIALECTS
 from tacit.serve.pgwire.sqlstate import BAD_VALUE, UNKNOWN_SETTING, WireError
 
-VERSION = "15.0"  # of PostgreSQL, whose catalog is shown
-_TACIT_SETTINGS = {"tacit.epsilon": "", "tacit.within": "", "tacit.confidence": "0.95", "tacit.intervals": "off"}
-_TACIT_SETTINGS |= {"tacit.request": "", "tacit.dialect": ""}
+_VERSION = (16, 0)  # of PostgreSQL, where none is there to be shown
+TACIT_SETTINGS = {"tacit.epsilon": "", "tacit.within": "", "tacit.confidence": "0.95", "tacit.intervals": "off"}
+TACIT_SETTINGS |= {"tacit.request": "", "tacit.dialect": ""}
 _FIXED = {
-    "server_version": VERSION,
-    "server_version_num": "150000",
+    "server_version": "{}.{}".format(*_VERSION),
+    "server_version_num": str(10_000 * _VERSION[0] + _VERSION[1]),
     "server_encoding": "UTF8",
     "integer_datetimes": "on",
     "standard_conforming_strings": "on",
@@ -87,7 +87,15 @@ REPORTED = {  # what a client is told at the start, under the names it knows, an
     "in_hot_standby": "in_hot_standby",
     "default_transaction_read_only": "default_transaction_read_only",
 }
-_DEFAULTS = _TACIT_SETTINGS | _FIXED | _CHANGEABLE
+# What catalog statements see of a session, and may change: settings that PostgreSQL lets a client change.
+_SHARED = (
+    "application_name datestyle timezone intervalstyle search_path extra_float_digits client_min_messages "
+    "statement_timeout lock_timeout idle_in_transaction_session_timeout default_transaction_isolation bytea_output "
+    "escape_string_warning synchronize_seqscans row_security work_mem geqo enable_seqscan xmloption lc_monetary "
+    "lc_numeric lc_time"
+)
+SHARED = (*TACIT_SETTINGS, *_SHARED.split())
+_DEFAULTS = TACIT_SETTINGS | _FIXED | _CHANGEABLE
 _MOST_LENGTH = 500
 _TIME = re.compile(r"(\d{1,10})\s*(ms|s|min|h|d)?", re.ASCII)
 _UNITS = {"ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -115,7 +123,7 @@ class SessionSettings:
         if known in _FIXED and value is not None and value != _FIXED[known]:
             raise WireError("55P02", f"{known} cannot be changed", "leave it as it is")
         others = {key: old for key, old in self.values.items() if key != known}
-        if value is None or (value == "" and known in _TACIT_SETTINGS):
+        if value is None or (value == "" and known in TACIT_SETTINGS):
             return SessionSettings(others)
         if len(value) > _MOST_LENGTH:
             raise _invalid_value_error(known, "is too long", "choose a shorter one")
@@ -165,13 +173,30 @@ class SessionSettings:
         """The settings that clients are sent."""
         return {shown: self.get(name) for name, shown in REPORTED.items()}
 
+    @property
+    def shared_settings(self) -> dict[str, str]:
+        """The settings that were set, as catalog statements see them."""
+        return {name: value for name, value in self.values.items() if name in SHARED}
+
     def list_settings(self) -> list[tuple[str, str]]:
         """All of them."""
         return [(name, self.get(name)) for name in sorted(_DEFAULTS)]
 
 
+def start_settings(analyst: str, version: tuple[int, int] | None) -> SessionSettings:
+    """The settings of a new session, with the version of the PostgreSQL that is behind it."""
+    major, minor = version or _VERSION
+    shown = {"server_version": f"{major}.{minor}", "server_version_num": str(10_000 * major + minor)}
+    return SessionSettings(shown).with_value("session_authorization", analyst)
+
+
+def is_setting(name: str) -> bool:
+    """Whether a session keeps a setting of that name itself."""
+    return name.lower() in _DEFAULTS
+
+
 def _unknown(name: str) -> WireError:
-    return WireError(UNKNOWN_SETTING, f"there is no setting {name[:60]}", f"there are {', '.join(_TACIT_SETTINGS)}")
+    return WireError(UNKNOWN_SETTING, f"there is no setting {name[:60]}", f"there are {', '.join(TACIT_SETTINGS)}")
 
 
 def _invalid_value_error(name: str, what: str, hint: str) -> WireError:

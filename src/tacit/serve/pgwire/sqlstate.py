@@ -48,11 +48,14 @@ class WireError(Exception):
     position: int = 0
     fatal: bool = False
     routine: str = ""
+    detail: str = ""
 
     def fields(self) -> list[tuple[bytes, str]]:
         """The fields of an ErrorResponse."""
         severity = "FATAL" if self.fatal else "ERROR"
         found = [(b"S", severity), (b"V", severity), (b"C", self.sqlstate), (b"M", self.message)]
+        if self.detail:
+            found.append((b"D", self.detail))
         if self.hint:
             found.append((b"H", self.hint))
         if self.position:

@@ -13,11 +13,12 @@ from tacit.policy.model import Policy
 from tacit.query.lexer import Token
 from tacit.serve.pgwire.casts import CastRewriter
 from tacit.serve.pgwire.edits import Edit
+from tacit.serve.pgwire.settings import is_setting
 from tacit.serve.pgwire.sqlstate import SYNTAX, WireError, unsupported_error
 
 SCHEMA = "public"
 _SELECTS = frozenset({"SELECT", "WITH", "(", "VALUES", "TABLE", "FROM"})
-_SHADOWS = frozenset({"pg_catalog", "information_schema", "tacit"})
+_CATALOG_SCHEMAS = frozenset({"pg_catalog", "information_schema", "tacit"})
 _IGNORED = {
     "DEALLOCATE": "DEALLOCATE",
     "CLOSE": "CLOSE CURSOR",
@@ -107,7 +108,9 @@ def classify_statement(text: str, found: Sequence[Token], policy: Policy) -> Sta
     second = found[1].key if len(found) > 1 else ""
     match first.key:
         case "SHOW":
-            return Statement(StatementKind.SHOW, text, made, "SHOW", name=_parse_show(found))
+            name = _parse_show(found)
+            own = not name or is_setting(name)
+            return Statement(StatementKind.SHOW if own else StatementKind.CATALOG, text, made, "SHOW", name=name)
         case "SET":
             return Statement(StatementKind.SET, text, made, "SET", assignments=_parse_set(found))
         case "RESET":
@@ -159,7 +162,7 @@ def _is_catalog_name(found: Sequence[Token], index: int) -> bool:
     if token.kind not in {"word", "name"}:
         return False
     qualifies = index + 1 < len(found) and found[index + 1].key == "."
-    return token.text.startswith("pg_") or (qualifies and token.text in _SHADOWS)
+    return token.text.startswith("pg_") or (qualifies and token.text in _CATALOG_SCHEMAS)
 
 
 def adapt_to_parser(found: Sequence[Token], policy: Policy) -> list[Edit]:

@@ -8,7 +8,7 @@ from tacit.query.lexer import POSTGRESQL, LexicalError, Token, scan
 from tacit.serve.pgwire.sqlstate import SYNTAX, TOO_MUCH, WireError
 
 MOST_CHARACTERS = 60_000  # of one string of statements; a question may have 50,000
-_MOST_TOKENS = 5_000
+_MOST_TOKENS = 12_000  # pgjdbc lists all types in one statement
 
 
 def tokenize_statements(text: str) -> list[Token]:

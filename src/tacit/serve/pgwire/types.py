@@ -52,7 +52,7 @@ _SECOND = 1_000_000
 _DAY = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]([0-9:.]+))? ?(?:Z|[+-][0-9:]+)?")
 _MOST_DIGITS = 400  # before or after the point of a number that is given
 
-# What a type is called in a cast, and by DuckDB.
+# What a type is called in a cast.
 OID_BY_NAME = {
     "bool": BOOL,
     "boolean": BOOL,
@@ -91,17 +91,6 @@ def size_of(oid: int) -> int:
 def type_oid(kind: Type, many: bool = False) -> int:
     """The type of a column of an answer."""
     return _ARRAYS[_OID_BY_TYPE[kind]] if many else _OID_BY_TYPE[kind]
-
-
-def duckdb_type_oid(name: str) -> int:
-    """The type of a column of the catalog, by the name that DuckDB has for it. What has no counterpart is text."""
-    base = name.removesuffix("[]").split("(")[0].lower()
-    wide = {"hugeint": NUMERIC, "ubigint": NUMERIC, "uinteger": INT8, "usmallint": INT4, "tinyint": INT2}
-    found = wide.get(base, OID_BY_NAME.get(base, TEXT))
-    found = {VARCHAR: TEXT, FLOAT4: FLOAT8 if base == "float" else FLOAT4}.get(found, found)
-    if found in {TIMESTAMP, TIMESTAMPTZ}:
-        found = TEXT
-    return _ARRAYS.get(found, _ARRAYS[TEXT]) if name.endswith("[]") else found
 
 
 def encode(value: object, oid: int, *, binary: bool) -> bytes | None:

@@ -1,0 +1,34 @@
+"""What a catalog statement names of the schema `tacit`: the view of the budget, and the questions to explain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tacit.query.lexer import Token
+
+
+def find_explained_questions(found: Sequence[Token], values: Sequence[bytes | None] = ()) -> list[str]:
+    """The questions inside tacit.explain('...') and tacit.explain($1); `values` are those of the parameters."""
+    questions = []
+    for index in range(len(found) - 5):
+        if not _has_keys(found, index, "TACIT", ".", "EXPLAIN", "("):
+            continue
+        inner = found[index + 4]
+        if inner.kind in {"text", "escaped"}:
+            questions.append(inner.text)
+        elif inner.kind == "parameter" and 0 < int(inner.text[1:]) <= len(values):
+            value = values[int(inner.text[1:]) - 1]
+            questions += [] if value is None else [value.decode(errors="replace")]
+    return questions
+
+
+def has_budget_view(found: Sequence[Token]) -> bool:
+    """Whether tacit.budget is named."""
+    return any(_has_keys(found, index, "TACIT", ".", "BUDGET") for index in range(len(found)))
+
+
+def _has_keys(found: Sequence[Token], index: int, *keys: str) -> bool:
+    return all(
+        index + step < len(found) and (found[index + step].key or found[index + step].text.upper()) == key
+        for step, key in enumerate(keys)
+    )

@@ -494,8 +494,13 @@ def test_without_the_programs_questions_are_answered_and_statements_say_what_to_
         dsn = served.dsn("ada", port=port, sslmode="disable", options="-c tacit.epsilon=0.25")
         with psycopg.connect(dsn, autocommit=True) as connection:
             assert connection.execute("SELECT COUNT(*) FROM visits WHERE age > 21").fetchone()[0] > 100
-            with pytest.raises(psycopg.errors.FeatureNotSupported, match="programs") as error:
-                connection.execute("SELECT relname FROM pg_class")
+            before = served.spent("ada")
+            assert connection.execute("SELECT 1").fetchone() == (1,)  # what pools of connections ask
+            assert connection.execute("SELECT 1 AS one, 'two'", prepare=True).fetchone() == (1, "two")
+            assert served.spent("ada") == before
+            for statement in ("SELECT relname FROM pg_class", "SELECT version()", "SELECT 1 FROM pg_class"):
+                with pytest.raises(psycopg.errors.FeatureNotSupported, match="programs") as error:
+                    connection.execute(statement)
             assert "pip install 'tacit-dp[catalog]'" in error.value.diag.message_hint
     finally:
         served.run(end())

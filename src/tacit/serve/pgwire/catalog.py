@@ -78,6 +78,11 @@ class Catalog:
         except (OSError, ValueError):
             return None
 
+    @property
+    def is_installed(self) -> bool:
+        """Whether there is a PostgreSQL to answer."""
+        return self._programs is not None
+
     def pid(self, analyst: str) -> int | None:
         """The process that supervises an analyst's PostgreSQL, where there is one."""
         found = self._clusters.get(analyst)

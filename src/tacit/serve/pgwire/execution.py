@@ -18,6 +18,7 @@ from tacit.errors import ErrorCode, TacitError
 from tacit.plan.compound_plan import AnyPlan
 from tacit.plan.question import Question
 from tacit.policy.model import Policy
+from tacit.query.lexer import Token
 from tacit.serve.pgwire import parameters, results
 from tacit.serve.pgwire.catalog import Catalog
 from tacit.serve.pgwire.catalog_backend import BoundParameters, CatalogResult, CatalogStatement
@@ -28,7 +29,7 @@ from tacit.serve.pgwire.protocol import WireColumn
 from tacit.serve.pgwire.results import StatementResult
 from tacit.serve.pgwire.settings import SHARED
 from tacit.serve.pgwire.sqlstate import CANCELED, UNKNOWN_SETTING, WireError, to_wire_error
-from tacit.serve.pgwire.statements import Statement, StatementKind, adapt_to_parser
+from tacit.serve.pgwire.statements import Statement, StatementKind, adapt_to_parser, classify_statement
 from tacit.serve.pgwire.tacit_schema import find_explained_questions, has_budget_view
 from tacit.serve.pgwire.throttle import Throttle
 from tacit.serve.pgwire.transaction import Transaction
@@ -58,6 +59,10 @@ class WireServices:
         """The policy."""
         return self.service.policy
 
+    def classify(self, text: str, found: Sequence[Token]) -> Statement:
+        """The statement that these tokens of a text are, or an error for what is not taken."""
+        return classify_statement(text, found, self.policy, has_catalog=self.catalog.is_installed)
+
 
 class StatementExecutor:
     """Performs the statements of one person."""
@@ -66,6 +71,7 @@ class StatementExecutor:
         self, services: WireServices, credential: WireCredential, transaction: Transaction, database: str
     ) -> None:
         self._services = services
+        self.classify = services.classify
         self.credential = credential
         self._database = database
         self._running: asyncio.Task[Any] | None = None

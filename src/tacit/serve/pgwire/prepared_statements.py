@@ -28,7 +28,7 @@ from tacit.serve.pgwire.sqlstate import (
     UNSUPPORTED,
     WireError,
 )
-from tacit.serve.pgwire.statements import EMPTY, Statement, StatementKind, classify_statement
+from tacit.serve.pgwire.statements import EMPTY, Statement, StatementKind
 from tacit.serve.pgwire.tokens import split_statements, tokenize_statements
 from tacit.serve.pgwire.types import decode
 
@@ -159,7 +159,7 @@ class ExtendedProtocol:
         parts = split_statements(tokenize_statements(text))
         if len(parts) > 1:
             raise WireError(SYNTAX, "there are several statements in one that is to be prepared", "send one at a time")
-        made = classify_statement(text, parts[0], self.policy) if parts else EMPTY
+        made = self.performer.classify(text, parts[0]) if parts else EMPTY
         if made.kind not in {StatementKind.COMMIT, StatementKind.ROLLBACK, StatementKind.ROLLBACK_TO}:
             self.performer.transaction.check()
         others = [each.statement for known, each in self.statements.items() if known != name]

@@ -20,7 +20,7 @@ from tacit.serve.pgwire.sqlstate import (
     protocol_error,
     unsupported_error,
 )
-from tacit.serve.pgwire.statements import Statement, StatementKind, classify_statement
+from tacit.serve.pgwire.statements import Statement, StatementKind
 from tacit.serve.pgwire.tokens import split_statements, tokenize_statements
 from tacit.serve.pgwire.transaction import IDLE
 
@@ -148,10 +148,7 @@ class WireSession:
         """A string of statements, of which one may be a question. All are read before the first is performed."""
         text = body.text()
         body.end()
-        parts = [
-            classify_statement(text, part, self._services.policy)
-            for part in split_statements(tokenize_statements(text))
-        ]
+        parts = [self._services.classify(text, part) for part in split_statements(tokenize_statements(text))]
         questions = sum(part.kind is StatementKind.QUESTION for part in parts)
         if questions > 1:
             raise multiple_questions_error(questions)

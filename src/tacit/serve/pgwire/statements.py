@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from itertools import pairwise
 
 from tacit.policy.model import Policy
 from tacit.query.lexer import Token
@@ -97,14 +98,17 @@ class Statement:
 EMPTY = Statement(StatementKind.EMPTY, "", ())
 
 
-def classify_statement(text: str, found: Sequence[Token], policy: Policy) -> Statement:
-    """The statement that these tokens of a text are, or an error for what is not taken."""
+def classify_statement(text: str, found: Sequence[Token], policy: Policy, *, has_catalog: bool = True) -> Statement:
+    """The statement that these tokens of a text are, or an error for what is not taken.
+
+    Where there is no catalog, constants are a question, which costs nothing: clients ask SELECT 1 to see that all is
+    well.
+    """
     first = found[0]
     made = tuple(found)
     if first.key in _SELECTS:
-        return Statement(
-            StatementKind.QUESTION if _is_question(found, policy) else StatementKind.CATALOG, text, made, "SELECT"
-        )
+        is_question = _is_question(found, policy) or (not has_catalog and _is_constant(found))
+        return Statement(StatementKind.QUESTION if is_question else StatementKind.CATALOG, text, made, "SELECT")
     second = found[1].key if len(found) > 1 else ""
     match first.key:
         case "SHOW":
@@ -155,6 +159,12 @@ def _is_question(found: Sequence[Token], policy: Policy) -> bool:
                 if following != "." and policy.table(found[at].text):
                     return True
     return named and not any(_is_catalog_name(found, index) for index in range(len(found)))
+
+
+def _is_constant(found: Sequence[Token]) -> bool:
+    """Whether a SELECT names no table and calls no function."""
+    calls = (before.kind in {"word", "name"} and after.key == "(" for before, after in pairwise(found))
+    return not any(token.key == "FROM" for token in found) and not any(calls)
 
 
 def _is_catalog_name(found: Sequence[Token], index: int) -> bool:

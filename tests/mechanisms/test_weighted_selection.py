@@ -286,6 +286,9 @@ def test_a_second_round_shows_what_the_first_leaves():
     assert seen == [[], ["known"]]
     assert kept == ["known", *(f"other {place}" for place in range(10))]
     assert selection.release(units, ReplayBits(b"rounds")) == sorted(kept)
+    # one key is enough: no second round
+    assert selection.release_rounds(weigh, ReplayBits(b"rounds"), enough=1) == ["known"]
+    assert seen == [[], ["known"], []]
 
 
 def test_units_with_one_key_are_better_off_without_weights():

@@ -269,7 +269,11 @@ class WeightedGaussianSelection:
         return sorted(self.release_rounds(weigh, bits))
 
     def release_rounds(
-        self, weigh: Callable[[Sequence[Key]], Mapping[Key, int]], bits: Bits | None = None
+        self,
+        weigh: Callable[[Sequence[Key]], Mapping[Key, int]],
+        bits: Bits | None = None,
+        *,
+        enough: int | None = None,
     ) -> list[Key]:
         """Release the keys that are shown, where the weights are added up elsewhere.
 
@@ -281,6 +285,8 @@ class WeightedGaussianSelection:
             chosen by the unit's own. The order of the keys must not depend on the data: sort them.
         bits : Bits, optional
             Source of random bits; the operating system's by default.
+        enough : int, optional
+            No further round begins once so many keys are shown. That follows from what is released.
 
         Returns
         -------
@@ -295,6 +301,8 @@ class WeightedGaussianSelection:
         source = bits_or_system(bits)
         shown: list[Key] = []
         for place in range(1, self.rounds + 1):
+            if enough is not None and len(shown) >= enough:
+                break
             weights, least = weigh(tuple(shown)), self.threshold(place)
             noisy = self.noise(place).release(check_counts("weights", weights, least=1), source)
             shown += [key for key, weight in zip(weights, noisy, strict=True) if weight >= least]

@@ -235,7 +235,8 @@ class Plan:
             assert engine is not None
             return self._selection_counts(engine.run(replace(fill(self.exact, known), excluded=tuple(shown))))
 
-        return sorted(self.shown.mechanism.release_rounds(weigh, bits), key=_order)[:MAX_GROUPS]
+        found = self.shown.mechanism.release_rounds(weigh, bits, enough=MAX_GROUPS)
+        return sorted(found, key=_order)[:MAX_GROUPS]
 
     def _selection_counts(self, exact: Mapping[GroupKeys, tuple[MeasureValue, ...]]) -> dict[GroupKeys, int]:
         """What the selection of keys looks at: the part that it counts by, the number of units, or their weight."""

@@ -131,6 +131,19 @@ def test_the_delta_of_keys_counts_in_both():
     assert price.epsilon == 2 * 10**11
 
 
+def test_members_with_gaussian_noise_and_keys_are_charged_as_their_parts_are():
+    # What has a delta of its own is no part of what rho is converted for.
+    noise, keys = GaussianNoise(Fraction(100), 1), ApproximateDp(Fraction(1, 10), Fraction(1, 10**7))
+    members = Compose((Compose((noise, keys)), Compose((noise, LaplaceNoise(4, 1), keys))))
+    parts = Compose((noise, keys, noise, LaplaceNoise(4, 1), keys))
+    found = compute_charge(members, Fraction(1, 10**6))
+    assert found == compute_charge(parts, Fraction(1, 10**6))
+    # 0.25 + 2 * 0.1, and what a rho of 2/200 converts to at 10^-6
+    assert found.epsilon / 10**12 == pytest.approx(0.45 + epsilon_from_rho(0.01, 1e-6))
+    assert found.delta_a == 10**12 + 2 * 10**11
+    assert found.delta_b == 2 * 10**11
+
+
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(10), Fraction(1000)])
 def test_rho_is_the_largest_that_converts(epsilon):
     limit = compute_limits(epsilon, MILLIONTH)

@@ -279,6 +279,9 @@ def _basic_cost(loss: Loss, delta: Fraction) -> tuple[Fraction | None, Fraction]
     if not rest:
         return plain, lost
     noise = zcdp_cost(Compose(tuple(rest)))
+    if noise.delta > 0 and any(isinstance(part, Compose) for part in rest):  # members with noise and with keys
+        leaves = [leaf for part in parts for leaf in (part.parts if isinstance(part, Compose) else (part,))]
+        return _basic_cost(Compose(tuple(leaves)), delta)
     if delta == 0 or noise.delta > 0:
         return None, lost
     found = epsilon_from_rho(_above(noise.rho), _below(delta)) * (1 + 2.0**-40)

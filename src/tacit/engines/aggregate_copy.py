@@ -29,6 +29,7 @@ from tacit.engines.layout import ROW_COLUMN, UNIT_COLUMN, CopyScan, Range, subst
 from tacit.engines.scalars import quote_name, write_scalar
 from tacit.engines.totals import GroupTotals, KeptRows
 from tacit.engines.unit_stretches import UnitStretch, add_stretches
+from tacit.engines.weigh_groups import list_weights, weigh_groups
 from tacit.query.functions import Function
 from tacit.query.nodes import Aggregation, Call, Clamp, ColumnReference, ExactStatistic, GroupKey, Scalar, walk
 from tacit.query.types import Key
@@ -194,6 +195,7 @@ class _BatchAggregator:
 
     def __post_init__(self) -> None:
         self.combined = group_codes.GroupEncoder(self.rows.keys)
+        self._excluded = group_codes.ExcludedGroups(self.combined, self.node.excluded) if self.node.excluded else None
 
     @property
     def is_fixed(self) -> bool:
@@ -206,7 +208,10 @@ class _BatchAggregator:
         One caller at a time, unless the numbers of groups are fixed: others are numbered as they are met.
         """
         columns = [batch.column(i + 1) for i in range(len(self.rows.keys))]
-        return *self.combined.encode(columns, batch.num_rows), self.combined.size
+        code, first = self.combined.encode(columns, batch.num_rows)
+        if self._excluded is not None:
+            code, first = self._excluded.leave_out(code, first), 0
+        return code, first, self.combined.size
 
     def add(self, stretch: UnitStretch, coded: Coded, totals: GroupTotals, buffers: BoundingBuffers) -> None:
         """Choose the rows of each unit and add them up."""
@@ -218,6 +223,10 @@ class _BatchAggregator:
             left = np.empty(batch.num_rows, np.int32)
             bound_rows_per_unit(runs, code, first, size, keep.total, key, left)
             code, first = left, 0
+        if self._is_weighed:
+            weights = (totals.weights, totals.rows)
+            weigh_groups(runs, code, first, list_weights(keep.groups), key, buffers.found, *weights)
+            return
         if not self.rows.keys and keep.total is None:
             kept = buffers.kept if self.rows.whole or self.rows.listed else buffers.kept[:0]
             many = bound_one_group(runs, keep.rows, key, kept, totals.units, totals.rows)
@@ -239,6 +248,10 @@ class _BatchAggregator:
         for column, lists in zip(batch.columns[at:], totals.lists, strict=True):
             kept = (rows or KeptRows.all_in_one_group(len(column))).kept
             lists.add(code[kept].astype(np.int64) - first, column.take(pa.array(kept)))
+
+    @cached_property
+    def _is_weighed(self) -> bool:
+        return any(measure.function == "weight" for measure in self.node.measures)
 
     @cached_property
     def _summed(self) -> set[Scalar | None]:
@@ -264,6 +277,8 @@ class _BatchAggregator:
         match measure:
             case ExactStatistic("units", _):
                 return list(totals.units[shown].tolist())
+            case ExactStatistic("weight", _):
+                return list(totals.weights[shown].tolist())
             case ExactStatistic("count", None):
                 return rows
             case ExactStatistic("count", argument) if argument in self.rows.whole:

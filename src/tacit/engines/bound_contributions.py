@@ -76,7 +76,7 @@ class BoundingBuffers(NamedTuple):
 
 
 @njit(inline="always")
-def _mix_bits(x: Any) -> Any:
+def mix_bits(x: Any) -> Any:
     """A bijection of 64 bits in which every bit of `x` moves about half of the others."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -84,13 +84,13 @@ def _mix_bits(x: Any) -> Any:
 
 
 @njit(inline="always")
-def _scale_to_range(number: Any, size: Any) -> Any:
+def scale_to_range(number: Any, size: Any) -> Any:
     """The high half of a number as one of 0 to size - 1."""
     return np.int64(((number >> _HALF) * np.uint64(size)) >> _HALF)
 
 
 @njit(inline="always")
-def _divide_unsigned(number: Any, by: Any) -> Any:
+def divide_unsigned(number: Any, by: Any) -> Any:
     """Quotient and rest of numbers of 31 bits; quicker without signs."""
     one, other = np.uint32(number), np.uint32(by)
     return np.int64(one // other), np.int64(one % other)
@@ -166,10 +166,10 @@ def bound_contributions(
             row += 1
         groups = int(free - first)
         if groups:
-            number = _mix_bits(np.uint64(runs.who[run]) ^ key)
+            number = mix_bits(np.uint64(runs.who[run]) ^ key)
             step = min(most_groups, groups)
-            at, rest = _divide_unsigned(groups - _scale_to_range(number, groups) - 1, step)
-            whole, part = _divide_unsigned(groups, step)
+            at, rest = divide_unsigned(groups - scale_to_range(number, groups) - 1, step)
+            whole, part = divide_unsigned(groups, step)
             for _ in range(step):
                 group = found[first + at]
                 c, size = np.uint64(group & _LOW), group >> 32
@@ -178,7 +178,7 @@ def bound_contributions(
                 how[first + at] = _ALL
                 if size > most_rows:
                     how[first + at] = _SOME
-                    turn[first + at] = _scale_to_range(_mix_bits(number + np.uint64(at) + np.uint64(1)), size)
+                    turn[first + at] = scale_to_range(mix_bits(number + np.uint64(at) + np.uint64(1)), size)
                 over = rest + part >= step
                 at += whole + over
                 rest += part - step * over
@@ -228,7 +228,7 @@ def bound_few_groups(
                 kept[many] = each
                 many += np.uint64(np.uint64(np.int64(code[each]) - low) < sizes)
         else:
-            number, met = _mix_bits(np.uint64(runs.who[run]) ^ key), np.uint64(0)
+            number, met = mix_bits(np.uint64(runs.who[run]) ^ key), np.uint64(0)
             for each in range(first, end):
                 group = np.uint64(np.int64(code[each]) - low)
                 if group >= sizes:
@@ -236,7 +236,7 @@ def bound_few_groups(
                 size, now = np.int64(size_of[group]), np.int64(turn[group])
                 if now < 0:  # the first row of its group
                     met += one
-                    now = _scale_to_range(_mix_bits(number + met), size)
+                    now = scale_to_range(mix_bits(number + met), size)
                 now += most_rows
                 now -= size * (now >= size)
                 turn[group] = now
@@ -280,7 +280,7 @@ def bound_one_group(
                 kept[many] = each
                 many += 1
         else:
-            now = _scale_to_range(_mix_bits(_mix_bits(np.uint64(runs.who[run]) ^ key) + np.uint64(1)), size)
+            now = scale_to_range(mix_bits(mix_bits(np.uint64(runs.who[run]) ^ key) + np.uint64(1)), size)
             for each in range(first, end):
                 now += most_rows
                 now -= size * (now >= size)
@@ -312,7 +312,7 @@ def bound_rows_per_unit(
             else:
                 left[row] = -1
         if rows > total:
-            place = _scale_to_range(_mix_bits(_mix_bits(np.uint64(runs.who[run]) ^ key)), rows)
+            place = scale_to_range(mix_bits(mix_bits(np.uint64(runs.who[run]) ^ key)), rows)
             for row in range(first, end):
                 if left[row] >= 0:
                     place += total

@@ -215,5 +215,27 @@ class GroupEncoder:
         return [tuple(c.values[part] for c, part in zip(self._coders, parts, strict=True)) for parts in split]
 
 
+class ExcludedGroups:
+    """Which numbers of an encoder are those of groups whose rows are left out."""
+
+    def __init__(self, encoder: GroupEncoder, groups: Sequence[tuple[Key | None, ...]]) -> None:
+        self._encoder, self._groups = encoder, frozenset(groups)
+        self._is_out = np.zeros(0, np.bool_)
+        if encoder.is_fixed:
+            self._is_out = np.zeros(encoder.size, np.bool_)
+            self._is_out[encoder.find_codes(list(self._groups))] = True
+
+    def leave_out(self, code: NDArray[Any], first: int) -> NDArray[np.int64]:
+        """The codes of rows' groups, counted from 0; -1 for rows that are in no group, or in one that is left out."""
+        known, size = len(self._is_out), self._encoder.size
+        if size > known:
+            new = [group in self._groups for group in self._encoder.keys(np.arange(known, size))]
+            self._is_out = np.concatenate([self._is_out, np.array(new, np.bool_)])
+        codes = code.astype(np.int64) - first
+        inside = (codes >= 0) & (codes < size)
+        inside[inside] = ~self._is_out[codes[inside]]
+        return np.where(inside, codes, np.int64(-1))
+
+
 def _to_ordinal(value: Key) -> int:
     return value.toordinal() if isinstance(value, datetime.date) else int(value)

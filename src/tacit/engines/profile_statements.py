@@ -10,11 +10,10 @@ rows there can be below 2^115; every engine's widest integers hold 2^126. The di
 
 from __future__ import annotations
 
-import datetime
-
 import numpy as np
 
 from tacit.engines.dialect import DUCKDB, Dialect
+from tacit.engines.listed_groups import Group, match_groups
 from tacit.engines.run_statements import StatementRunner, to_exact_integer
 from tacit.engines.sql_statements import TableExpressions, write_rows
 from tacit.privacy.contribution_profile import BITS, OCTAVES, ContributionProfile, list_clips
@@ -24,7 +23,6 @@ from tacit.query.functions import Function
 from tacit.query.nodes import (
     Call,
     ColumnReference,
-    Constants,
     EquiJoin,
     ExactStatistic,
     Literal,
@@ -32,9 +30,7 @@ from tacit.query.nodes import (
     RelationalNode,
     Scalar,
 )
-from tacit.query.types import Key, Type
-
-Group = tuple[Key | None, ...]
+from tacit.query.types import Type
 
 
 def run_profile(
@@ -131,38 +127,11 @@ def _list_rows(node: ClippedAggregation) -> RelationalNode:
 
 
 def _match_groups(rows: RelationalNode, groups: list[tuple[int, Group]]) -> RelationalNode:
-    """The rows with the place of their group, as a join of equal values, which every engine can hash.
-
-    NULL is equal to nothing. Where it is listed, another listed value stands for it, and whether it does is matched
-    too.
-    """
-    columns: list[tuple[str, Type]] = [("place_of_group", Type.INT)]
-    listed: list[list[Key | None]] = [[place for place, _ in groups]]
-    on: list[tuple[Scalar, Scalar]] = []
-    for i, values in enumerate(zip(*(group for _, group in groups), strict=True)):
-        key: Scalar = ColumnReference(f"key{i}")
-        stand_in = next((value for value in values if value is not None), None)
-        if None in values:
-            columns.append((f"null{i}", Type.BOOL))
-            listed.append([value is None for value in values])
-            on.append((Call(Function.IS_NULL, (key,)), ColumnReference(f"null{i}")))
-            key = Call(Function.COALESCE, (key, Literal(stand_in)))
-        if stand_in is not None:
-            columns.append((f"value{i}", _type_of(stand_in)))
-            listed.append([stand_in if value is None else value for value in values])
-            on.append((key, ColumnReference(f"value{i}")))
-    return EquiJoin(rows, Constants(tuple(columns), tuple(zip(*listed, strict=True))), tuple(on))
-
-
-def _type_of(value: Key) -> Type:
-    match value:
-        case bool():
-            return Type.BOOL
-        case int():
-            return Type.INT
-        case datetime.date():
-            return Type.DATE
-    return Type.TEXT
+    """The rows with the place of their group."""
+    keys = [ColumnReference(f"key{i}") for i in range(len(groups[0][1]) if groups else 0)]
+    places = [place for place, _ in groups]
+    listed, on = match_groups(keys, [group for _, group in groups], ("place_of_group", Type.INT, places))
+    return EquiJoin(rows, listed, on)
 
 
 def _write_measure(measure: ExactStatistic, node: ClippedAggregation, dialect: Dialect) -> str:

@@ -15,6 +15,7 @@ from tacit.engines.evaluate import Row, evaluate
 from tacit.engines.limit_joins import limit_clipped_joins, limit_joins
 from tacit.engines.reference_windows import add_windows
 from tacit.privacy.contribution_profile import BITS, OCTAVES, ContributionProfile, list_clips
+from tacit.privacy.key_weights import weigh_key
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.clipped_aggregation import ClippedAggregation
 from tacit.query.nodes import (
@@ -54,6 +55,8 @@ class ReferenceEngine:
         if not aggregation.keys:
             groups.setdefault((), [])  # without keys there is one group, even of no rows
         measures, unit = aggregation.measures, aggregation.unit
+        if any(measure.function == "weight" for measure in measures):
+            return _weigh_groups(groups, unit)
         return {group: tuple(_cell(m, some, unit) for m in measures) for group, some in groups.items()}
 
     def profile(self, aggregation: ClippedAggregation) -> ContributionProfile:
@@ -144,7 +147,17 @@ def _is_selected(row: Row, aggregation: Aggregation) -> bool:
     if aggregation.unit is not None and row[aggregation.unit] is None:
         return False
     keys = [(key.values, evaluate(key.scalar, row)) for key in aggregation.keys]
+    if aggregation.excluded is not None and tuple(value for _, value in keys) in aggregation.excluded:
+        return False
     return all(values is None or value in values for values, value in keys)
+
+
+def _weigh_groups(groups: dict[Group, list[Row]], unit: str | None) -> GroupedMeasures:
+    """The weight of each group: of each unit in it one over the root of the number of groups that it is in."""
+    assert unit is not None
+    holders = {group: {row[unit] for row in rows} for group, rows in groups.items()}
+    held = Counter(holder for some in holders.values() for holder in some)
+    return {group: (sum(weigh_key(held[holder]) for holder in some),) for group, some in holders.items()}
 
 
 def _unit_vectors(node: ClippedAggregation, tables: RowsByTable) -> Iterator[list[int]]:

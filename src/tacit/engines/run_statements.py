@@ -12,6 +12,7 @@ from typing import Any
 from tacit.engines import sql_statements
 from tacit.engines.base import GroupedMeasures
 from tacit.engines.dialect import Dialect
+from tacit.engines.listed_groups import leave_out_groups
 from tacit.query.nodes import Aggregation
 from tacit.query.types import Key
 
@@ -23,6 +24,7 @@ def run_aggregation(
     node: Aggregation, sources: sql_statements.TableExpressions, dialect: Dialect, run: StatementRunner
 ) -> GroupedMeasures:
     """For each group that has rows, its keys and the cell of each measure."""
+    node = leave_out_groups(node)
     size, measures = len(node.keys), node.measures
     histograms = [i for i, measure in enumerate(measures) if measure.function == "histogram"]
     plain = [i for i in range(len(measures)) if i not in histograms]

@@ -12,6 +12,7 @@ from math import prod
 
 from tacit.engines.dialect import DUCKDB, Dialect
 from tacit.engines.scalars import write_literal, write_quantized, write_scalar
+from tacit.privacy.key_weights import WHOLE
 from tacit.query.nodes import (
     Aggregation,
     Constants,
@@ -91,6 +92,9 @@ class _Writer:
         if node.unit is None:
             results = [*self._scalars(node), *(self._measure(m, "COUNT(*)", self._write_argument) for m in measures)]
             rows = self._taking_part(node)
+        elif any(measure.function == "weight" for measure in node.measures):
+            results = [*keys, self.dialect.total.format("weight")]
+            rows = f" FROM {self._derive(self._weigh_groups(node))}"
         elif all(measure.argument is None for measure in node.measures):
             kept = f"COALESCE({self.dialect.total.format('kept')}, 0)"
             results = [*keys, *("COUNT(*)" if m.function == "units" else kept for m in measures)]
@@ -324,6 +328,24 @@ class _Writer:
             return f"SELECT * FROM {self._derive(rows)} QUALIFY {rank} <= {node.keep.groups}"
         ranked = f"SELECT *, {rank} AS place_of_group FROM {self._derive(rows)}"
         return f"SELECT * FROM {self._derive(ranked)} WHERE place_of_group <= {node.keep.groups}"
+
+    def _weigh_groups(self, node: Aggregation) -> str:
+        """The kept groups of each unit, with their weight: w = floor(2^20 / sqrt(n)) for n of them.
+
+        **Theorem.** w is exact, and n w^2 <= 2^40 whatever doubles are. Proof. Doubles give 2^20 / sqrt(n) to within a
+        relative 2^-51. Where n is a power of four the root is exact. Otherwise it is no integer, and none is within a
+        relative 2^-42 of it: for an integer k, n k^2 differs from 2^40 by one at least. So the floor is that of the
+        number itself. An engine whose root is too high by one step would be found out by the product, which is exact.
+        """
+        assert len(node.measures) == 1
+        whole, double = self.dialect.types[Type.INT], self.dialect.types[Type.FLOAT]
+        groups = self._chosen_groups(node, self._count_rows(node))
+        held = f"SELECT *, COUNT(*) OVER (PARTITION BY unit) AS held FROM {self._derive(groups)}"
+        root = f"CAST(FLOOR({WHOLE} / SQRT(CAST(held AS {double}))) AS {whole})"
+        near = f"SELECT *, {root} AS near FROM {self._derive(held)}"
+        weight = f"CASE WHEN near * near * held > {WHOLE**2} THEN near - 1 ELSE near END"
+        columns = ", ".join([*_keys(node), f"{weight} AS weight"])
+        return f"SELECT {columns} FROM {self._derive(near)}"
 
     def _hash(self, keys: list[str], node: Aggregation) -> str:
         """63 bits of the salt, the unit and keys. A 128-bit number is slow to divide."""

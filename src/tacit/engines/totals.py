@@ -152,10 +152,11 @@ def _merge_counts(values: pa.Table) -> pa.Table:
 
 @dataclass
 class GroupTotals:
-    """What some stretches of rows add up to: units and rows of each group, and of each argument its NULLs and its sum,
-    or its values."""
+    """What some stretches of rows add up to: units, weights and rows of each group, and of each argument its NULLs and
+    its sum, or its values."""
 
     units: Numbers
+    weights: Numbers
     rows: Numbers
     nulls: list[Numbers]
     sums: list[ExactSums]
@@ -165,7 +166,7 @@ class GroupTotals:
     def none(cls, sums: int, lists: int) -> GroupTotals:
         """No rows, no groups yet."""
         exact = [ExactSums(zeros(), zeros()) for _ in range(sums)]
-        return cls(zeros(), zeros(), [zeros() for _ in exact], exact, [ValueCounts() for _ in range(lists)])
+        return cls(zeros(), zeros(), zeros(), [zeros() for _ in exact], exact, [ValueCounts() for _ in range(lists)])
 
     def add(
         self,
@@ -195,6 +196,7 @@ class GroupTotals:
         """Make room for more groups."""
         if len(self.rows) < size:
             self.units, self.rows = pad_with_zeros(self.units, size), pad_with_zeros(self.rows, size)
+            self.weights = pad_with_zeros(self.weights, size)
             self.nulls = [pad_with_zeros(nulls, size) for nulls in self.nulls]
             for sums in self.sums:
                 sums.grow(size)
@@ -204,6 +206,7 @@ class GroupTotals:
         self.grow(len(other.rows))
         other.grow(len(self.rows))
         self.units += other.units
+        self.weights += other.weights
         self.rows += other.rows
         self.nulls = [one + more for one, more in zip(self.nulls, other.nulls, strict=True)]
         for sums, others in zip(self.sums, other.sums, strict=True):

@@ -14,3 +14,4 @@ from tacit.mechanisms.sparse_vector import SparseVector as SparseVector
 from tacit.mechanisms.staircase import Staircase as Staircase
 from tacit.mechanisms.threshold import Threshold as Threshold
 from tacit.mechanisms.top_k import TopK as TopK
+from tacit.mechanisms.weighted_selection import WeightedGaussianSelection as WeightedGaussianSelection

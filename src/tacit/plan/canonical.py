@@ -12,6 +12,7 @@ from tacit.mechanisms.permute_and_flip import PermuteAndFlip
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.threshold import Threshold
 from tacit.mechanisms.top_k import TopK
+from tacit.mechanisms.weighted_selection import WeightedGaussianSelection
 from tacit.plan.noise import Shown
 from tacit.query.canonical import NODES
 
@@ -29,5 +30,6 @@ PLANS: Table = {
     Shown: tag("Shown", "mechanism part"),
     Threshold: tag("Threshold", "scale delta groups rows"),
     TopK: tag("TopK", "epsilon count sensitivity monotone"),
+    WeightedGaussianSelection: tag("WeightedGaussianSelection", "rho delta groups neighbors rounds"),
     VectorMeasurement: tag("Vector", "terms lower upper unit once=is_per_unit", kept=True),
 }

@@ -20,9 +20,8 @@ from tacit.aggregates.base import BoundAggregate, Measurement, ReleasedVector, V
 from tacit.answers.clipping import MOST_ENTRIES, Clipping
 from tacit.errors import ErrorCode, Refused
 from tacit.mechanisms.clipped_sum import LARGEST_CLIP, ClippedSum
-from tacit.mechanisms.partition import PartitionSelection
-from tacit.plan.contribution import l0_sensitivity
-from tacit.plan.noise import ClippedPart, Setting, Shown, Spending
+from tacit.plan.key_selection import select_keys
+from tacit.plan.noise import ClippedPart, Setting, Spending
 from tacit.plan.relation import Relation
 from tacit.privacy.contribution_profile import BITS
 from tacit.privacy.loss import Compose, Loss, PureDp
@@ -34,6 +33,11 @@ _AGGREGATES = frozenset({"count", "sum", "avg"})
 _MOST_ROWS = 2**31  # of a unit, where no number is declared
 
 
+def bounds_by_clip(relation: Relation) -> bool:
+    """Whether a unit may have several rows, and the policy leaves it to a clip how much of them counts."""
+    return relation.chosen is not None and relation.unit is not None and not relation.single
+
+
 def is_clipped(
     relation: Relation, aggregates: Sequence[BoundAggregate], needed: Iterable[Measurement], groups: int | None
 ) -> bool:
@@ -41,12 +45,12 @@ def is_clipped(
 
     Where units are counted and there is one group, each adds one at most, and there is nothing to clip.
     """
-    if relation.chosen is None or relation.unit is None or relation.single or not aggregates:
+    if not bounds_by_clip(relation) or not aggregates:
         return False
     if groups == 1 and all(isinstance(need, VectorMeasurement) and need.is_per_unit for need in needed):
         return False
     others = [asked for asked in aggregates if not _is_sum(asked)]
-    if others and not relation.chosen.has_caps:
+    if others and relation.chosen is not None and not relation.chosen.has_caps:
         name = quote_aggregate(others[0].aggregate)
         what = f"{name} needs a cap on the rows of each {relation.called}, and the policy declares none"
         fix = "ask for COUNT, SUM or AVG, or ask the owner for max_rows = { auto_up_to = 100 }"
@@ -69,19 +73,19 @@ def spend_clipped(
     relation: Relation,
     *,
     is_listed: bool,
+    is_weighed: bool,
 ) -> Spending:
-    """Share epsilon between the selection of private keys and one clipped vector of all that is needed.
+    """Share epsilon between the selection of private keys, by weight where `is_weighed`, and one clipped vector of all
+    that is needed.
 
     How much of it chooses the clip depends on the number of groups. Where that is not known yet, because keys are
     selected or `is_listed`, the loss is that of any epsilon-DP release.
     """
-    shown, selecting = None, Fraction(0)
-    losses: list[Loss] = []
+    selection, selecting = None, Fraction(0)
     if at.groups is None:
         selecting = epsilon / (sum(needed.values()) + 1)
-        selection = PartitionSelection.calibrated(selecting, delta, l0_sensitivity(at.each, at.neighbors, None))
-        shown = Shown(selection, None)
-        losses.append(selection.loss())
+        selection = select_keys(selecting, delta, at, relation, is_weighed=is_weighed)
+    losses: list[Loss] = [] if selection is None else [*selection.losses]
     parts = _weigh(needed)
     per_row = sum(part.weight * part.largest for part in parts)
     largest = min(LARGEST_CLIP, max(1, per_row) * (relation.most_rows or _MOST_ROWS))
@@ -90,7 +94,10 @@ def spend_clipped(
     row = min(LARGEST_CLIP, max(1, per_row))
     clipped = ClippedSum(epsilon - selecting, 0, entries, at.neighbors, largest, nonnegative=False, row=row)
     losses.append(PureDp(clipped.epsilon) if at.groups is None or is_listed else clipped.loss())
-    return Spending(parts, shown, Compose(tuple(losses)), Fraction(0), Clipping(clipped, per_row, relation.called))
+    clipping = Clipping(clipped, per_row, relation.called)
+    if selection is None:
+        return Spending(parts, None, Compose(tuple(losses)), Fraction(0), clipping)
+    return Spending(parts, selection.shown, Compose(tuple(losses)), selection.delta, clipping)
 
 
 def _weigh(needed: Mapping[Measurement, Fraction]) -> tuple[ClippedPart, ...]:

@@ -16,6 +16,7 @@ from tacit.mechanisms.partition import PartitionSelection
 from tacit.mechanisms.permute_and_flip import PermuteAndFlip
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.top_k import TopK
+from tacit.mechanisms.weighted_selection import WeightedGaussianSelection
 from tacit.plan.compound_plan import AnyPlan, CompoundPlan
 from tacit.plan.noise import AnyPart, ClippedPart, Pick, Shown
 from tacit.plan.split import MAX_GROUPS
@@ -189,6 +190,12 @@ def _selection(shown: Shown, unit: str) -> str:
     """From how many units on a private key is shown."""
     if isinstance(shown.mechanism, PartitionSelection):
         return f"a key that {shown.mechanism.threshold():,} units ({unit}) hold is shown every second time"
+    if isinstance(shown.mechanism, WeightedGaussianSelection):
+        alone, many = shown.mechanism.units(), shown.mechanism.units(100)
+        return (
+            f"a key that {alone:,} units ({unit}) hold is shown every second time where they hold no other key, "
+            f"and one that {many:,} hold where each holds {min(100, shown.mechanism.groups)} keys"
+        )
     return f"a key is shown where its noisy count is at least {shown.mechanism.least():,}"
 
 

@@ -21,6 +21,7 @@ from tacit.mechanisms.permute_and_flip import PermuteAndFlip
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.threshold import Threshold
 from tacit.mechanisms.top_k import TopK
+from tacit.mechanisms.weighted_selection import WeightedGaussianSelection
 from tacit.plan.contribution import count_selections, l0_sensitivity, vector_l1_sensitivity, vector_l2_sensitivity
 from tacit.privacy.loss import ApproximateDp, BoundedRange, Compose, ConcentratedDp, Loss, PureDp, Repeat
 from tacit.privacy.sensitivity import ContributionBounds
@@ -62,9 +63,9 @@ AnyPart = Part | ClippedPart | Pick
 
 @dataclass(frozen=True)
 class Shown:
-    """How private keys are selected: by the units that hold them, or by the released count at `part`."""
+    """How private keys are selected: by the units that hold them, by weight, or by the released count at `part`."""
 
-    mechanism: PartitionSelection | Threshold
+    mechanism: PartitionSelection | Threshold | WeightedGaussianSelection
     part: int | None
 
 
@@ -225,10 +226,10 @@ def _spending(
             losses.append(_choosing(pick, choices))
     if shown is not None:
         selecting = shown.mechanism
-        if isinstance(selecting, PartitionSelection):
-            losses.append(selecting.loss())
-        else:
+        if isinstance(selecting, Threshold):
             losses.append(ApproximateDp(Fraction(0), selecting.delta))
+        else:
+            losses.append(selecting.loss())
     return Spending(tuple(parts), shown, Compose(tuple(losses)), delta)
 
 

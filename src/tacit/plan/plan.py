@@ -40,10 +40,11 @@ from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.threshold import Threshold
 from tacit.mechanisms.top_k import TopK
 from tacit.plan.canonical import PLANS
-from tacit.plan.clipping import clipped_aggregation, is_clipped, released_vector, spend_clipped
+from tacit.plan.clipping import bounds_by_clip, clipped_aggregation, is_clipped, released_vector, spend_clipped
 from tacit.plan.contribution import contribution_to_account
 from tacit.plan.flatten import flatten_query
 from tacit.plan.joined_keys import about_joined_keys, list_joined_keys
+from tacit.plan.key_selection import selection_bounds, selection_measure, spend_on_keys
 from tacit.plan.noise import AnyPart, ClippedPart, Part, Pick, Setting, Shown, Spending, spend
 from tacit.plan.notes import about_constants, about_reading, about_rows
 from tacit.plan.public_keys import list_keys, mark_kept
@@ -181,17 +182,15 @@ class Plan:
         if self.shown is None:
             groups: list[GroupKeys] = list(product(*(key.values or () for key in self.exact.keys)))
             return Release(None, [self._part(part, exact, groups, bits) for part in self.parts])
-        counted = self._selection_count()
-        counts = {group: _number(counted, exact[group]) for group in sorted(exact, key=_order)}
         if isinstance(self.shown.mechanism, Threshold):
-            reached = self.shown.mechanism.release(counts, bits)
+            reached = self.shown.mechanism.release(self._selection_counts(exact), bits)
             kept = list(reached)[:MAX_GROUPS]
             parts = [
                 [reached[group] for group in kept] if index == self.shown.part else self._part(part, exact, kept, bits)
                 for index, part in enumerate(self.parts)
             ]
             return Release(kept, parts)
-        kept = self.shown.mechanism.release(counts, bits)[:MAX_GROUPS]
+        kept = self._select_keys(exact, bits, engine, known)
         return Release(kept, [self._part(part, exact, kept, bits) for part in self.parts])
 
     def _release_clipped(
@@ -206,10 +205,7 @@ class Plan:
         """The same where a clip is chosen: over all public groups, or over those that are selected first."""
         shown: list[GroupKeys] | None = None if listed is None else list(listed)
         if self.shown is not None:
-            assert isinstance(self.shown.mechanism, PartitionSelection)
-            counted = self._selection_count()
-            counts = {group: _number(counted, exact[group]) for group in sorted(exact, key=_order)}
-            shown = self.shown.mechanism.release(counts, bits)[:MAX_GROUPS]
+            shown = self._select_keys(exact, bits, engine, known)
         groups = list(product(*(key.values or () for key in self.exact.keys))) if shown is None else shown
         parts = [part for part in self.parts if isinstance(part, ClippedPart)]
         if not groups:
@@ -220,14 +216,40 @@ class Plan:
         numbers = [list(made.steps[place * len(groups) :][: len(groups)]) for place in range(len(parts))]
         return Release(shown, numbers, StoredClip(made.clip, round(made.lost), round(made.whole)))
 
-    def _selection_count(self) -> _Terms:
-        """What the selection of keys looks at: the part that it counts by, or the number of units."""
+    def _select_keys(
+        self,
+        exact: Mapping[GroupKeys, tuple[MeasureValue, ...]],
+        bits: Bits,
+        engine: Engine | None,
+        known: ChosenValues,
+    ) -> list[GroupKeys]:
+        """The private keys that are shown, in order. By weight the engine is asked again without those shown before."""
         assert self.shown is not None
-        if self.shown.part is None:
-            return self._locate(((1, ExactStatistic("units", None)),))
-        part = self.parts[self.shown.part]
-        assert isinstance(part, Part)
-        return self._locate(part.need.terms)
+        assert not isinstance(self.shown.mechanism, Threshold)
+        if isinstance(self.shown.mechanism, PartitionSelection):
+            return self.shown.mechanism.release(self._selection_counts(exact), bits)[:MAX_GROUPS]
+
+        def weigh(shown: Sequence[GroupKeys]) -> dict[GroupKeys, int]:
+            if not shown:
+                return self._selection_counts(exact)
+            assert engine is not None
+            return self._selection_counts(engine.run(replace(fill(self.exact, known), excluded=tuple(shown))))
+
+        found = self.shown.mechanism.release_rounds(weigh, bits, enough=MAX_GROUPS)
+        return sorted(found, key=_order)[:MAX_GROUPS]
+
+    def _selection_counts(self, exact: Mapping[GroupKeys, tuple[MeasureValue, ...]]) -> dict[GroupKeys, int]:
+        """What the selection of keys looks at: the part that it counts by, the number of units, or their weight."""
+        assert self.shown is not None
+        measure = selection_measure(self.shown)
+        if measure is not None:
+            terms = self._locate(((1, measure),))
+        else:
+            assert self.shown.part is not None
+            part = self.parts[self.shown.part]
+            assert isinstance(part, Part)
+            terms = self._locate(part.need.terms)
+        return {group: _number(terms, exact[group]) for group in sorted(exact, key=_order)}
 
     def _locate(self, terms: tuple[tuple[int, ExactStatistic], ...]) -> _Terms:
         """Each factor with the position of its measure, found once for all groups."""
@@ -296,8 +318,13 @@ class BoundQuestion:
             )
         accounted = contribution_to_account(self.each, relation.unit is not None)
         setting = Setting(accounted, self.policy.neighbors, groups)
+        is_weighed = self.policy.weighs_keys
         if is_clipped(relation, self.halves.aggregates, self.needed, groups):
-            spending = spend_clipped(self.needed, price, delta, setting, relation, is_listed=listed is not None)
+            spending = spend_clipped(
+                self.needed, price, delta, setting, relation, is_listed=listed is not None, is_weighed=is_weighed
+            )
+        elif is_weighed and groups is None and not self.needed and bounds_by_clip(relation):
+            spending = spend_on_keys(price, delta, setting, relation)
         else:
             spending = spend(self.needed, price, delta, setting)
         exact = _exact(self.halves, relation, self.each, spending)
@@ -461,13 +488,15 @@ def _keys(halves: Halves) -> tuple[KeyColumn, ...]:
 def _exact(halves: Halves, relation: Relation, each: ContributionBounds, spending: Spending) -> Aggregation:
     """What the engine is told. A unit with one row at most needs no bounding, only to be somebody's."""
     measures = [m for part in spending.parts if not isinstance(part, ClippedPart) for m in part.need.measures]
-    if spending.shown is not None and spending.shown.part is None:
-        measures.append(ExactStatistic("units", None))
+    selecting = selection_measure(spending.shown)
+    if selecting is not None:
+        measures.append(selecting)
     where, unit = halves.where, relation.unit
     if relation.single and unit is not None:
         somebody: Scalar = Call(Function.NOT, (Call(Function.IS_NULL, (ColumnReference(unit),)),))
         where, unit = somebody if where is None else Call(Function.AND, (where, somebody)), None
-    return Aggregation(relation.rows, where, unit, halves.keys, each, tuple(dict.fromkeys(measures)))
+    keep = selection_bounds(spending.shown, each)
+    return Aggregation(relation.rows, where, unit, halves.keys, keep, tuple(dict.fromkeys(measures)))
 
 
 def _check_lists(chosen: Iterable[Measurement], groups: int | None, query: Query) -> None:

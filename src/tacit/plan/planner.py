@@ -16,6 +16,7 @@ from tacit.accounting.filters import is_whole
 from tacit.aggregates.registry import read_question
 from tacit.arithmetic import to_rational
 from tacit.errors import ErrorCode, Refused
+from tacit.mechanisms.weighted_selection import WeightedGaussianSelection
 from tacit.plan.accuracy import plan_within
 from tacit.plan.compound_plan import AnyPlan, plan_question
 from tacit.plan.plan import Plan, bind_reading, read_as_written, read_epsilon
@@ -47,10 +48,14 @@ def make_plans(question: Question, policy: Policy, most_cells: int | None = None
         plan: AnyPlan = plan_within(query, policy, question.within, question.level)  # searched among whole grains
     else:
         plan = plan_question(query, policy, question.epsilon)
+        before = policy.without_key_weights
+        if weighs_keys(plan):
+            former = _plan_otherwise(query, before, question.epsilon, plan)
         if isinstance(plan, Plan):
-            former = _former_plans(query, policy, question.epsilon, plan)
+            former += _former_plans(query, before, question.epsilon, plan)
         if policy.lists_joined_keys and lists_keys(plan):
-            former = (*former, *_without_lists(query, policy, question.epsilon, plan))
+            for version in (policy, before):
+                former += _plan_otherwise(query, version.without_joined_keys, question.epsilon, plan)
     if most_cells is not None and plan.cells > most_cells:
         what = f"the answer would have up to {plan.cells:,} cells, groups by columns; {most_cells:,} is the most"
         fix = "ask for fewer columns at a time, or group by fewer or coarser keys"
@@ -88,10 +93,16 @@ def lists_keys(plan: AnyPlan) -> bool:
     return any(member.listed is not None for member in plan.members)
 
 
-def _without_lists(query: Query, policy: Policy, epsilon: Any, plan: AnyPlan) -> tuple[AnyPlan, ...]:
-    """The plan of earlier versions, in which the keys of joined public tables were selected."""
+def weighs_keys(plan: AnyPlan) -> bool:
+    """Whether private keys of a plan are selected by weight."""
+    shown = (member.shown for member in plan.members if member.shown is not None)
+    return any(isinstance(each.mechanism, WeightedGaussianSelection) for each in shown)
+
+
+def _plan_otherwise(query: Query, policy: Policy, epsilon: Any, plan: AnyPlan) -> tuple[AnyPlan, ...]:
+    """The plan of earlier versions, which selected keys of joined public tables, and none by weight."""
     try:
-        found = plan_question(query, policy.without_joined_keys, epsilon)
+        found = plan_question(query, policy, epsilon)
     except Refused:  # it was not answered then
         return ()
     return () if found.key == plan.key else (found,)

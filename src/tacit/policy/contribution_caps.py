@@ -17,8 +17,9 @@ AUTO = "auto"
 MAX_GROUPS = 10_000
 MAX_ROWS_PER_GROUP = 1_000_000
 KEYS_PER_UNIT = 10
-"""Under `max_rows = "auto"` without caps: at most so many private keys of a unit are looked at when deciding which keys
-are shown. What the unit adds to the groups that are shown is bounded by the clip instead."""
+"""Under `max_rows = "auto"` without caps: what stands for `max_groups`. Questions of earlier versions look at so many
+private keys of a unit when deciding which keys are shown; later ones select keys by weight (`plan/key_selection.py`).
+What the unit adds to the groups that are shown is bounded by the clip instead."""
 
 _MEANING = {
     "max_groups": "the most groups of one answer that one unit may touch; more of its groups are left out",

@@ -148,6 +148,7 @@ class Policy:
     copy: Path | str | None = None
     has_delta: bool = True  # for whoever asks
     lists_joined_keys: bool = True  # of public tables; not where these are too long
+    weighs_keys: bool = True  # private ones, where a clip is chosen; not in earlier versions
     today: datetime.date | None = None
     dialect: QuestionDialect = QuestionDialect.POSTGRES
 
@@ -187,6 +188,11 @@ class Policy:
     def without_joined_keys(self) -> Policy:
         """The policy for questions whose keys are not listed from joined public tables, because these are too long."""
         return replace(self, lists_joined_keys=False)
+
+    @cached_property
+    def without_key_weights(self) -> Policy:
+        """The policy for questions as earlier versions planned them, which selected no keys by weight."""
+        return replace(self, weighs_keys=False)
 
     @property
     def question_delta(self) -> Fraction:

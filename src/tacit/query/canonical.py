@@ -14,7 +14,7 @@ NODES: Table = {
     Function: tag("Fn"),
     Neighbors: tag("Neighbors"),
     Type: tag("Type"),
-    nodes.Aggregation: tag("Aggregation", "source where unit keys keep measures salt"),
+    nodes.Aggregation: tag("Aggregation", "source where unit keys keep measures salt", later="excluded"),
     nodes.Constants: tag("Constants", "columns rows"),
     nodes.Call: tag("Call", "function arguments"),
     nodes.Case: tag("Case", "branches otherwise"),

@@ -347,6 +347,8 @@ class ExactStatistic:
     count: rows where `argument` is not NULL, or all rows; sum: of the integers that `argument` gives; distinct: the
     number of its values that are not NULL; distinct_sum: the sum of these, each once; units: the number of units;
     histogram: how many rows have each of its values that are not NULL. Inside a `PerUnitAggregation` also min and max.
+    weight, which is measured alone: the sum over the units of `privacy/key_weights.py`, each by the number of its
+    groups that are kept.
     """
 
     function: str
@@ -473,6 +475,7 @@ class Aggregation:
     keys, keyed with `salt`; rows are taken evenly spaced in the order of their values, from a place that the hash
     gives. Where there is a `keep.total`, so many rows of the unit are taken first, whatever their groups, evenly spaced
     in the order of their keys and values. So the choice looks at the unit's own rows only, and never at where they lie.
+    Rows in `excluded` groups, given by their keys, are left out before any are chosen.
     """
 
     source: RelationalNode
@@ -482,6 +485,7 @@ class Aggregation:
     keep: ContributionBounds
     measures: tuple[ExactStatistic, ...]
     salt: str = ""
+    excluded: tuple[tuple[Key | None, ...], ...] | None = None
 
 
 def scanned_tables(node: RelationalNode) -> frozenset[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.answers.stored import GroupKeys, Release
-from tacit.engines.base import GroupedMeasures
+from tacit.engines.base import Engine, GroupedMeasures
 from tacit.mechanisms.laplace import Laplace
 from tacit.plan.noise import Part, Pick
 from tacit.plan.plan import Plan
@@ -35,11 +35,11 @@ class SampledReleases:
         return Counter(group for release in self.looks for group in release.groups or ())
 
 
-def sample_releases(plan: Plan, exact: GroupedMeasures, bits: Bits) -> SampledReleases:
+def sample_releases(plan: Plan, exact: GroupedMeasures, bits: Bits, engine: Engine) -> SampledReleases:
     """A database as a plan sees it."""
     if plan.shown is None and all(isinstance(part, Part) for part in plan.parts):
         return SampledReleases(exact, ())
-    return SampledReleases(exact, tuple(plan.release(exact, bits) for _ in range(_LOOKS)))
+    return SampledReleases(exact, tuple(plan.release(exact, bits, engine=engine) for _ in range(_LOOKS)))
 
 
 def estimate_distance(plan: Plan, one: SampledReleases, other: SampledReleases) -> float:

@@ -26,7 +26,9 @@ from tacit.curator.tables import check_join_columns
 from tacit.engines.base import GroupedMeasures, TableEngine
 from tacit.errors import ParameterError
 from tacit.ledger.ledger import Ledger
+from tacit.mechanisms.partition import PartitionSelection
 from tacit.mechanisms.threshold import Threshold
+from tacit.mechanisms.weighted_selection import WeightedGaussianSelection
 from tacit.plan.compound_plan import require_one
 from tacit.plan.plan import MAX_EPSILON, Plan
 from tacit.plan.planner import Planner
@@ -110,7 +112,7 @@ class PolicyAuditor:
             if whole:
                 return reading.outputs(answer_rows(self._ask(database, question, epsilon)) for _ in range(size))
             exact = self.exact(plan, database)
-            releases = [plan.release(exact, self.bits) for _ in range(size)]
+            releases = [plan.release(exact, self.bits, engine=self.engine(database)) for _ in range(size)]
             return (
                 reading.encode_releases(releases) if stored else reading.outputs(postprocess_all(releases, plan.recipe))
             )
@@ -166,7 +168,10 @@ class PolicyAuditor:
         """The pair that the plan's release tells apart best, by a rough measure. Any pair gives a valid audit."""
         found = self.pairs_for(plan)
         databases = dict.fromkeys(database for pair in found for database in (pair.one, pair.other))
-        sides = {database: sample_releases(plan, self.exact(plan, database), self.bits) for database in databases}
+        sides = {
+            database: sample_releases(plan, self.exact(plan, database), self.bits, self.engine(database))
+            for database in databases
+        }
         return max(found, key=lambda pair: estimate_distance(plan, sides[pair.one], sides[pair.other]))
 
     def pairs_for(self, plan: Plan) -> tuple[NeighboringDatabases, ...]:
@@ -174,7 +179,7 @@ class PolicyAuditor:
         if plan.shown is None:
             return self.pairs
         selection = plan.shown.mechanism
-        units = selection.least() if isinstance(selection, Threshold) else selection.threshold()
+        units = _count_units(selection)
         if units > _MOST_UNITS:
             return self.pairs
         if units not in self._alike:
@@ -230,6 +235,16 @@ class PolicyAuditor:
         databases = dict.fromkeys(database for pair in self.pairs_for(plan) for database in (pair.one, pair.other))
         found = {group for database in databases for group in self.exact(plan, database)}
         return tuple(sorted(found, key=repr))
+
+
+def _count_units(selection: PartitionSelection | Threshold | WeightedGaussianSelection) -> int:
+    """How many units, in no other group, are just enough for a key to be shown."""
+    match selection:
+        case Threshold():
+            return selection.least()
+        case PartitionSelection():
+            return selection.threshold()
+    return selection.units()
 
 
 def _with_unlimited_budget(policy: Policy) -> Policy:

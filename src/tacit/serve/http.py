@@ -140,8 +140,9 @@ async def explain(request: Request, caller: Caller, form: Annotated[QuestionBody
 
 async def schema(request: Request, caller: Caller) -> Response:
     """What may be asked about: tables, columns, bounds and keys."""
-    found = _service(request).schema()
-    plain, text = await _service(request).look(caller.name, lambda: (found.to_dict(), str(found)))
+    service = _service(request)
+    found = await service.look(caller.name, service.schema)
+    plain, text = await service.look(caller.name, lambda: (found.to_dict(), str(found)))
     return _json_response({**plain, "text": text})
 
 

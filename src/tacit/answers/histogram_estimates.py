@@ -53,11 +53,11 @@ def find_occupied(cells: Sequence[int], scale: Fraction) -> list[int]:
 def half_width(weights: float, scale: Fraction) -> float:
     """Return how far a weighted sum of noises is from zero at most, 95% of the time or more.
 
-    `weights` is the sum of the squares of the weights. The variance of discrete Laplace noise is below 2 scale^2. A
-    single Laplace variable is within 2.12 standard deviations 95% of the time, and a sum of several, whose tails are
-    lighter, more often.
+    `weights` is the sum of the squares of the weights, each at most 1. The variance of discrete Laplace noise is below
+    2 scale^2. A single Laplace variable is within 2.12 standard deviations 95% of the time, and a sum of several, whose
+    tails are lighter, more often. One is added because the noise is of whole numbers.
     """
-    return _DEVIATIONS * math.sqrt(2 * weights) * float(scale)
+    return _DEVIATIONS * math.sqrt(2 * weights) * float(scale) + 1
 
 
 def estimate_rank(cells: Sequence[int], scale: Fraction, share: Fraction) -> RankEstimate:

@@ -108,15 +108,26 @@ class ChargedProfile:
     @property
     def tables(self) -> frozenset[str]:
         """The tables that the engine reads."""
-        return frozenset().union(*(scanned_tables(table.exact.source) for table in self.profiled))
+        sources = (column.exact.source for table in self.profiled for column in table.columns)
+        return frozenset().union(*map(scanned_tables, sources))
 
     def release(self, engine: Engine, bits: Bits, progress: Progress = lambda what, share: None) -> bytes:
         """Return the noisy histograms, ready to be stored."""
-        fresh = refresh_bits(bits)
-        found = []
-        for number, table in enumerate(self.profiled):
-            progress(table.name, number / len(self.profiled))
-            found.append(self._release_table(table, engine, fresh))
+        fresh, steps = refresh_bits(bits), sum(table.histograms for table in self.profiled)
+        found: list[dict[str, Any]] = []
+        done = 0
+        for table in self.profiled:
+            columns = []
+            for column in table.columns:
+                progress(f"{table.name}.{column.name}", done / steps)
+                columns.append(self._release_column(column, engine, fresh))
+                done += 1
+            found.append({"name": table.name, "unit": table.unit, "columns": columns})
+            if table.sizes is not None:
+                progress(table.name, done / steps)
+                (sizes,) = engine.run(table.sizes)[()]
+                found[-1]["sizes"] = self._add_noise(_count_codes(Type.INT, sizes), fresh)
+                done += 1
         delta = Fraction(0) if self.key_delta is None else self.key_delta * self.private_columns
         return encode_profile(self.epoch, self.epsilon, delta, self.scale, found)
 
@@ -125,19 +136,8 @@ class ChargedProfile:
         """The number of columns whose keys must be selected."""
         return sum(column.has_private_keys for table in self.profiled for column in table.columns)
 
-    def _release_table(self, table: ProfiledTable, engine: Engine, bits: Bits) -> dict[str, Any]:
-        rows, *cells = engine.run(table.exact)[()]
-        assert isinstance(rows, int)
-        columns = [
-            self._release_column(column, rows, cell, bits) for column, cell in zip(table.columns, cells, strict=True)
-        ]
-        found: dict[str, Any] = {"name": table.name, "unit": table.unit, "columns": columns}
-        if table.sizes is not None:
-            (sizes,) = engine.run(table.sizes)[()]
-            found["sizes"] = self._add_noise(_count_codes(Type.INT, sizes), bits)
-        return found
-
-    def _release_column(self, column: ProfiledColumn, rows: int, cell: MeasureValue, bits: Bits) -> dict[str, Any]:
+    def _release_column(self, column: ProfiledColumn, engine: Engine, bits: Bits) -> dict[str, Any]:
+        *counted, cell = engine.run(column.exact)[()]
         assert not isinstance(cell, int)
         said = {"name": column.name, "type": str(column.type)}
         if column.type is Type.BOOL:
@@ -150,7 +150,9 @@ class ChargedProfile:
         if column.type is not Type.TEXT:
             null, *cells = self._add_noise([cell.get(NULL, 0), *_count_codes(column.type, cell)], bits)
             return said | {"null": null, "cells": cells}
-        held = sum(cell.values())  # of a text that is NULL nothing is counted
+        (rows,) = counted
+        assert isinstance(rows, int)
+        held = sum(cell.values())
         if column.values is not None:
             counts = [cell.get(value, 0) for value in column.values]
             null, others, *noisy = self._add_noise([rows - held, held - sum(counts), *counts], bits)

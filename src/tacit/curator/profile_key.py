@@ -8,6 +8,6 @@ from tacit.plan.canonical import PLANS
 
 PROFILES: Table = {
     **PLANS,
-    ProfiledColumn: tag("ProfiledColumn", "name type values"),
-    ProfiledTable: tag("ProfiledTable", "name unit columns exact sizes"),
+    ProfiledColumn: tag("ProfiledColumn", "name type values exact"),
+    ProfiledTable: tag("ProfiledTable", "name unit columns sizes"),
 }

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from tacit.aggregates.registry import read_question
 from tacit.curator.copies import quote_name
 from tacit.errors import ParameterError
-from tacit.plan.relation import Field
+from tacit.plan.relation import Field, Relation
 from tacit.plan.scope import Scope
 from tacit.policy.model import ROW_UNIT, Policy, Table
 from tacit.privacy.sensitivity import ContributionBounds
-from tacit.query.nodes import Aggregation, ColumnReference, ExactStatistic, PerUnitAggregation, Scalar
+from tacit.query.nodes import Aggregation, ColumnReference, ExactStatistic, PerUnitAggregation
 from tacit.query.types import Key, Type
 from tacit.query.value_bins import ValueBins
 
@@ -28,11 +28,16 @@ _ROWS = "rows"
 
 @dataclass(frozen=True)
 class ProfiledColumn:
-    """A column that is profiled: by bins, or a text by its declared `values` or, without these, by private keys."""
+    """A column that is profiled: by bins, or a text by its declared `values` or, without these, by private keys.
+
+    The last measure of `exact` is the histogram; of texts, where it leaves NULL out, the first is how many rows are
+    kept. Columns are measured one by one: then a statement holds the bins of one column only.
+    """
 
     name: str
     type: Type
-    values: tuple[Key, ...] | None = None
+    values: tuple[Key, ...] | None
+    exact: Aggregation
 
     @property
     def has_private_keys(self) -> bool:
@@ -42,15 +47,11 @@ class ProfiledColumn:
 
 @dataclass(frozen=True)
 class ProfiledTable:
-    """A table that is profiled. The measures of `exact` are the number of rows kept, and a histogram of each column.
-
-    `sizes` has the histogram of how many rows a unit has; it is None where each row is a unit.
-    """
+    """A table that is profiled. `sizes` has the histogram of how many rows units have; None where a row is a unit."""
 
     name: str
     unit: str
     columns: tuple[ProfiledColumn, ...]
-    exact: Aggregation
     sizes: Aggregation | None
 
     @property
@@ -60,8 +61,8 @@ class ProfiledTable:
 
     def salted(self, salt: str) -> ProfiledTable:
         """The same with the salt by which rows are chosen."""
-        sizes = None if self.sizes is None else replace(self.sizes, salt=salt)
-        return replace(self, exact=replace(self.exact, salt=salt), sizes=sizes)
+        columns = tuple(replace(column, exact=replace(column.exact, salt=salt)) for column in self.columns)
+        return replace(self, columns=columns, sizes=None if self.sizes is None else replace(self.sizes, salt=salt))
 
 
 def plan_tables(policy: Policy, names: Iterable[str] | None = None) -> tuple[ProfiledTable, ...]:
@@ -86,11 +87,9 @@ def _find_table(policy: Policy, name: str) -> Table:
 def _plan_table(policy: Policy, table: Table) -> ProfiledTable:
     """All columns that may be named, but the unit."""
     relation = Scope(policy).subquery(read_question(f"SELECT * FROM {quote_name(table.name)}", None, policy.dialect))
-    fields = [field for field in relation.fields if not field.is_unit and field.bound.type is not None]
-    columns = tuple(_plan_column(field) for field in fields)
-    measures = [ExactStatistic("count", None)]
-    measures += [ExactStatistic("histogram", _write_argument(field)) for field in fields]
-    exact = Aggregation(relation.rows, None, relation.unit, (), _ONE, tuple(measures))
+    columns = tuple(
+        _plan_column(field, relation) for field in relation.fields if not field.is_unit and field.bound.type is not None
+    )
     sizes = None
     if relation.unit is not None:
         unit = ColumnReference(relation.unit)
@@ -98,18 +97,15 @@ def _plan_table(policy: Policy, table: Table) -> ProfiledTable:
         code = ValueBins(Type.INT).write_code(ColumnReference(_ROWS))
         sizes = Aggregation(counted, None, relation.unit, (), _ONE, (ExactStatistic("histogram", code),))
     called = ROW_UNIT if relation.unit is None else relation.called
-    return ProfiledTable(table.name, called, columns, exact, sizes)
+    return ProfiledTable(table.name, called, columns, sizes)
 
 
-def _plan_column(field: Field) -> ProfiledColumn:
-    assert field.bound.type is not None
-    values = field.values if field.bound.type is Type.TEXT else None
-    return ProfiledColumn(field.name, field.bound.type, values)
-
-
-def _write_argument(field: Field) -> Scalar:
-    """What a histogram counts: the code of the bin, or a text as it is."""
-    assert field.bound.type is not None
-    if field.bound.type is Type.TEXT:
-        return field.bound.scalar
-    return ValueBins(field.bound.type).write_code(field.bound.scalar)
+def _plan_column(field: Field, relation: Relation) -> ProfiledColumn:
+    """The histogram of a column: of the codes of its bins, or of texts as they are."""
+    kind = field.bound.type
+    assert kind is not None
+    is_text = kind is Type.TEXT
+    argument = field.bound.scalar if is_text else ValueBins(kind).write_code(field.bound.scalar)
+    rows = (ExactStatistic("count", None),) if is_text else ()
+    exact = Aggregation(relation.rows, None, relation.unit, (), _ONE, (*rows, ExactStatistic("histogram", argument)))
+    return ProfiledColumn(field.name, kind, field.values if is_text else None, exact)

@@ -32,6 +32,7 @@ from tacit.answers.histogram_estimates import find_occupied
 from tacit.answers.post_processing_plan import PostProcessingPlan
 from tacit.engines.base import Engine
 from tacit.mechanisms.laplace import Laplace
+from tacit.plan.relation import Relation
 from tacit.plan.split import Halves
 from tacit.privacy.loss import LaplaceNoise, Loss, Repeat
 from tacit.privacy.sensitivity import ContributionBounds
@@ -39,10 +40,14 @@ from tacit.privacy.unit import Neighbors
 from tacit.query.bound import TypedScalar
 from tacit.query.functions import Function
 from tacit.query.nodes import (
+    Aggregate,
     Aggregation,
     Call,
+    Case,
     Clamp,
+    ColumnReference,
     ExactStatistic,
+    Literal,
     Placeholder,
     Quantize,
     Scalar,
@@ -53,6 +58,7 @@ from tacit.query.value_bins import ValueBins
 from tacit.sampling.bits import Bits
 
 _DEFAULT = {Type.INT: 1, Type.FLOAT: 20}  # the size whose largest value is next to 1
+_AGGREGATES = frozenset({"sum", "avg"})
 _FAR = Fraction(2) ** 50  # beyond which a float is read as this
 
 
@@ -98,23 +104,42 @@ class BoundsChoice:
         return known, tuple(sizes)
 
 
-def scale_unbounded(halves: Halves) -> tuple[Halves, tuple[ScaledArgument, ...]]:
-    """Return the question with x/B in the place of each x without bounds that is summed or averaged, and these x."""
+def scale_unbounded(halves: Halves, relation: Relation) -> tuple[Halves, tuple[ScaledArgument, ...]]:
+    """Return the question with x/B in the place of each x without bounds that is summed or averaged, and these x.
+
+    They are columns of tables as they lie, for all rows or for those of FILTER. Bounds that an expression or a subquery
+    has lost are better kept by a clamp, which costs nothing.
+    """
+    columns = {ColumnReference(field.raw) for field in relation.fields if field.raw and not field.is_unit}
     found: dict[TypedScalar, ScaledArgument] = {}
-    aggregates = tuple(_scale(each, found) for each in halves.aggregates)
+
+    def scale(asked: BoundAggregate) -> BoundAggregate:
+        argument = asked.argument
+        if argument is None or argument.type is None or not _can_be_scaled(asked.aggregate, argument, columns):
+            return asked
+        words = quote_argument(asked.aggregate)
+        scaled = ScaledArgument(f"bound {len(found)}", argument.scalar, argument.type, words)
+        return replace(asked, argument=_measure_share(found.setdefault(argument, scaled), argument))
+
+    aggregates = tuple(map(scale, halves.aggregates))
     return (replace(halves, aggregates=aggregates) if found else halves), tuple(found.values())
 
 
-def _scale(asked: BoundAggregate, found: dict[TypedScalar, ScaledArgument]) -> BoundAggregate:
-    argument, aggregate = asked.argument, asked.aggregate
-    if aggregate.function not in {"sum", "avg"} or aggregate.distinct or argument is None or argument.type is None:
-        return asked
-    if argument.type not in NUMERIC_TYPES or argument.is_bounded or argument.capped is not None:
-        return asked
-    if argument not in found:
-        name = f"bound {len(found)}"
-        found[argument] = ScaledArgument(name, argument.scalar, argument.type, quote_argument(aggregate))
-    return replace(asked, argument=_measure_share(found[argument], argument))
+def _can_be_scaled(aggregate: Aggregate, argument: TypedScalar, columns: set[ColumnReference]) -> bool:
+    """Whether an aggregate adds up the values of a column that has no bounds."""
+    if aggregate.function not in _AGGREGATES or aggregate.distinct or argument.type not in NUMERIC_TYPES:
+        return False
+    return not argument.is_bounded and argument.capped is None and _find_column(argument.scalar) in columns
+
+
+def _find_column(scalar: Scalar) -> Scalar:
+    """The column that a scalar reads as it is: where FILTER holds, and with NaN as NULL."""
+    match scalar:
+        case Case(((_, value),), Literal(None)):
+            return _find_column(value)
+        case Clamp(value, None, None):
+            return value
+    return scalar
 
 
 def _measure_share(argument: ScaledArgument, plain: TypedScalar) -> TypedScalar:

@@ -318,7 +318,7 @@ class BoundQuestion:
         if self.scaled:
             rows = accounted if relation.unit is None else ContributionBounds(1, 1)  # of a unit that has one at most
             bounds = plan_choice(self.scaled, exact, rows, self.policy.neighbors, choosing)
-            loss = Compose((bounds.loss, loss))
+            loss = Compose((bounds.loss, *(loss.parts if isinstance(loss, Compose) else (loss,))))
             recipe = describe_bounds(self.scaled, [part.need for part in spending.parts], recipe)
         key = _key(self.policy, exact, spending, listed, bounds)
         parts = Releases(_read(part, spending.clipping) for part in spending.parts)
@@ -399,7 +399,7 @@ def _read_query(query: Query, policy: Policy, *, canonical: bool) -> Reading:
 def bind_reading(reading: Reading, policy: Policy, *, chooses_bounds: bool = False) -> BoundQuestion:
     """What a question measures as it is read, and how that makes its answer, or Refused."""
     query, relation, halves, listed, is_kept, notes = reading
-    halves, scaled = scale_unbounded(halves) if chooses_bounds else (halves, ())
+    halves, scaled = scale_unbounded(halves, relation) if chooses_bounds else (halves, ())
     said = dict.fromkeys([*notes, *halves.notes, *about_reading(query, relation), *about_constants(query, relation)])
     if listed is not None and not is_kept:
         said[about_joined_keys(query, halves)] = None

@@ -6,17 +6,23 @@ import datetime
 import math
 from collections import Counter
 from contextlib import closing
+from fractions import Fraction
 from typing import Any
 
 import pytest
 from tests.query.test_value_bins import expected
 from tests.support.bits import Ones
 from tests.support.counts import FULL
-from tests.support.policies import policy_of
+from tests.support.policies import caps, policy_of
 
+from tacit.aggregates.registry import read_question
+from tacit.answers.choosing_values import fill
 from tacit.answers.data_profile import DataProfile
+from tacit.curator.ask import release
 from tacit.curator.profile import ChargedProfile
 from tacit.curator.tables import table_schemas
+from tacit.engines.reference import ReferenceEngine
+from tacit.plan.plan import plan_for
 from tacit.policy.load import load
 from tacit.query.timestamps import LAST
 from tacit.query.types import Type
@@ -60,3 +66,21 @@ def test_every_value_is_in_its_bin(opened, kind):
     assert (table.column("s").null, table.column("s").others) == (15, 15)
     # 60 units with one row each, in the bin from 1 to 2
     assert [(code, n) for code, n in zip(ValueBins(Type.INT).codes, table.sizes.cells, strict=True) if n] == [(1, 60)]
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "postgres", *(["spark"] if FULL else [])])
+@pytest.mark.parametrize(
+    "sql", ["SELECT SUM(x), AVG(n) FROM t", "SELECT b, SUM(n), AVG(x) FROM t WHERE d IS NULL GROUP BY b"]
+)
+def test_sums_with_chosen_bounds_are_those_of_the_reference(opened, kind, sql):
+    columns = {name: {"type": kind} for name, kind in KINDS.items()}
+    loaded = load(policy_of({"t": {"unit": "who", **caps(2, 1), "columns": columns}}, epsilon=1))
+    plan = plan_for(read_question(sql), loaded, 1)
+    assert plan.bounds is not None
+    wanted = release(plan, ReferenceEngine({"t": ROWS}), Ones())
+    with closing(opened(kind, {"t": ({"who": "text", **KINDS}, ROWS)}, table_schemas(loaded))) as engine:
+        assert release(plan, engine, Ones()) == wanted
+        for share in (Fraction(1, 2**50), Fraction(2) ** 19, Fraction(1)):  # every B is exact, and none fails
+            known = dict.fromkeys((argument.name for argument in plan.bounds.arguments), share)
+            exact = [each.run(fill(plan.exact, known)) for each in (engine, ReferenceEngine({"t": ROWS}))]
+            assert exact[0] == exact[1]

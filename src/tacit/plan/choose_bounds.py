@@ -2,9 +2,9 @@
 
 Of each unit one row that takes part is taken, and its value falls into one of about seventy sizes: zero, or the power
 of two that it reaches. The histogram of sizes is released with noise at a fifth of epsilon. A size is occupied if its
-noisy count is one that no empty size has, with probability 99%. B is the power of two at the end of the largest
-occupied size, and 1 where there is none. The question is then about x/B, clamped to [-1, 1] and put on a grid of 2^20
-steps either way.
+noisy count is one that no empty size has, with probability 99% and more, the farther it is from others. B is the
+power of two at the end of the largest occupied size, and 1 where there is none. The question is then about x/B, clamped
+to [-1, 1] and put on a grid of 2^20 steps either way.
 
 **Theorem.** The release is (epsilon, delta)-DP. Proof. With m rows of a unit among those that are counted, m = 1 where
 rows of units are bounded and what the unit may stand in otherwise, a unit moves the histogram by at most m in L1, under
@@ -19,6 +19,7 @@ zero. NaN is NULL, and infinities are the largest values.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -28,7 +29,7 @@ from tacit.aggregates.base import BoundAggregate, Measurement, VectorMeasurement
 from tacit.answers.argument_bounds import ArgumentBounds
 from tacit.answers.choosing_values import ChosenValues, placeholders_of
 from tacit.answers.chosen_bounds import STEPS, count_sizes, largest_of_size, scale_estimator
-from tacit.answers.histogram_estimates import find_occupied
+from tacit.answers.histogram_estimates import occupied_threshold
 from tacit.answers.post_processing_plan import PostProcessingPlan
 from tacit.engines.base import Engine
 from tacit.mechanisms.laplace import Laplace
@@ -59,6 +60,7 @@ from tacit.sampling.bits import Bits
 
 _DEFAULT = {Type.INT: 1, Type.FLOAT: 20}  # the size whose largest value is next to 1
 _AGGREGATES = frozenset({"sum", "avg"})
+_PER_SIZE = 1.5 * math.log(2)
 _FAR = Fraction(2) ** 50  # beyond which a float is read as this
 
 
@@ -98,10 +100,25 @@ class BoundsChoice:
             assert isinstance(found, Mapping)
             codes = [[size] if size == 0 else [size, -size] for size in range(count_sizes(argument.type))]
             exact = [sum(found.get(code, 0) for code in both) for both in codes]
-            occupied = find_occupied(Laplace(self.scale).release(exact, bits), self.scale)
-            sizes.append(occupied[-1] if occupied else _DEFAULT[argument.type])
+            noisy = Laplace(self.scale).release(exact, bits)
+            sizes.append(find_largest_size(noisy, self.scale, _DEFAULT[argument.type]))
             known[argument.name] = 1 / largest_of_size(argument.type, sizes[-1])
         return known, tuple(sizes)
+
+
+def find_largest_size(noisy: Sequence[int], scale: Fraction, default: int) -> int:
+    """Return the largest size that is occupied, or the default where none is.
+
+    A size that is taken for occupied by mistake, g sizes above the last that is, makes the noise 2^g times too large.
+    So for each size of that gap, counted from the default at least, its noisy count must be 1.5 ln 2 scale larger: the
+    probability of a mistake falls as 2^(-1.5 g), faster than its cost grows.
+    """
+    least, found, last = occupied_threshold(len(noisy), scale), default, default
+    for size, count in enumerate(noisy):
+        gap = max(0, size - last - 1)
+        if count >= least + gap * _PER_SIZE * float(scale):
+            found, last = size, max(last, size)
+    return found
 
 
 def scale_unbounded(halves: Halves, relation: Relation) -> tuple[Halves, tuple[ScaledArgument, ...]]:

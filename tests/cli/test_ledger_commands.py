@@ -371,9 +371,10 @@ def test_the_owner_accepts_a_loss_and_all_that_may_be_missing_is_charged(older, 
     assert (refused.returncode, "tacit ledger accept-loss" in refused.stderr) == (6, True)
     shown = older("ledger", "accept-loss", "--because", "a backup was restored", "--yes")
     assert shown.returncode == 0, shown.stderr
-    # the 0.5 may have been anybody's, so everybody is charged it
+    # the 0.5 may have been anybody's, so everybody is charged it, and so is the owner's account
     assert shown.stdout.splitlines() == [
         "charged to all together: epsilon 0.5",
+        "charged to (owner): epsilon 0.5",
         "charged to ada: epsilon 0.5",
         "charged to ben: epsilon 0.5",
         f"the old witness is kept as {folder / 't.witness.1'}",
@@ -385,7 +386,7 @@ def test_the_owner_accepts_a_loss_and_all_that_may_be_missing_is_charged(older, 
     assert ask(older).returncode == 3
     assert ask(older, who="ben").returncode == 0
     entry = json.loads(older("ledger", "export").stdout)
-    assert entry["accepted_losses"] == 3
+    assert (entry["accepted_losses"], entry["analysts"]) == (4, 2)
 
 
 def test_the_owner_is_asked_first(older, folder):
@@ -396,7 +397,7 @@ def test_the_owner_is_asked_first(older, folder):
     assert before == ((folder / "t.ledger").read_bytes(), (folder / "t.witness").read_bytes())
     accepted = older("ledger", "accept-loss", "--because", "a backup was restored", "--json", stdin="y\n")
     assert json.loads(accepted.stdout) == {
-        "charged_epsilon": {"all": "0.5", "ada": "0.5", "ben": "0.5"},
+        "charged_epsilon": {"all": "0.5", "(owner)": "0.5", "ada": "0.5", "ben": "0.5"},
         "failed": 0,
         "old_witness": str(folder / "t.witness.1"),
     }

@@ -238,8 +238,8 @@ def test_parts_of_sql_that_are_not_answered_have_fixes_in_words() -> None:
     [
         # over several lines, with the analyst's own spaces, case and comments
         (
-            "SELECT ward,\n  sum(pulse  -- of the heart\n) AS s\nFROM visits GROUP BY ward",
-            "SELECT ward,\n  sum(GREATEST(0, LEAST(pulse, 1000))  -- of the heart\n) "
+            "SELECT ward,\n  variance(pulse  -- of the heart\n) AS s\nFROM visits GROUP BY ward",
+            "SELECT ward,\n  variance(GREATEST(0, LEAST(pulse, 1000))  -- of the heart\n) "
             "FILTER (WHERE pulse IS NOT NULL) AS s\nFROM visits GROUP BY ward",
         ),
         # beyond what an error shows of a line

@@ -133,6 +133,13 @@ def test_the_schema_and_the_budget_are_those_of_the_curator(get, served):
     assert found == local.budget.to_dict()
 
 
+def test_the_schema_shows_the_profile_that_was_released_last(get, served):
+    profile = served.curator.profile(epsilon=0.5)
+    found = get("/v1/schema").json()
+    assert found["profile"] == json.loads(encode_json(profile.to_dict()))
+    assert str(profile) in found["text"]
+
+
 def test_a_receipt_can_be_had_again_and_verified(ask, get, served):
     answer = ask("SELECT COUNT(*) AS n FROM visits WHERE age > 20").json()["receipt"]
     found = get(f"/v1/receipts/{answer['entry']}").json()

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from tacit.accounting.receipt import Receipt
 from tacit.answers.answer import Answer
+from tacit.answers.chosen_bounds import resolve_bounds
 from tacit.answers.columns import AnswerColumn, IntervalKind
 from tacit.answers.compound import compound_columns, compute_compound, selects_by_noise
 from tacit.answers.post_processing_plan import (
@@ -49,7 +50,10 @@ def post_process(stored: bytes, recipe: AnyPostProcessingPlan, receipt: Receipt,
 def _resolve(recipe: AnyPostProcessingPlan, stored: bytes) -> AnyPostProcessingPlan:
     """The recipe of a release in which clips were chosen."""
     if isinstance(recipe, PostProcessingPlan):
-        return recipe if recipe.clipping is None else resolve_clip(recipe, unpack(stored))
+        if recipe.clipping is None and not recipe.bounds:
+            return recipe
+        release = unpack(stored)
+        return resolve_bounds(resolve_clip(recipe, release), release.sizes)
     if all(member.clipping is None for member in recipe.members):
         return recipe
     both = zip(recipe.members, unpack_all(stored), strict=True)

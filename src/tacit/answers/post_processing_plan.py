@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from tacit.aggregates.base import Estimator, Releases
+from tacit.answers.argument_bounds import ArgumentBounds
 from tacit.answers.clipping import Clipping
 from tacit.answers.program import Node
 from tacit.query.nodes import OrderItem, ReleasedKey, ReleasedValue, Scalar
@@ -49,6 +50,7 @@ class PostProcessingPlan:
     offset: int
     notes: tuple[str, ...] = ()
     clipping: Clipping | None = None  # until the release says which clip was chosen
+    bounds: tuple[ArgumentBounds, ...] = ()  # until the release says which bounds were chosen
 
     @property
     def is_plain(self) -> bool:

@@ -37,12 +37,14 @@ class StoredClip:
 class Release:
     """For each part, an integer for each group, or as many as a top-k names, one group after the other.
 
-    `groups` are the selected ones; None where all are public. `clip` is there where one was chosen.
+    `groups` are the selected ones; None where all are public. `clip` is there where one was chosen, and `sizes` where
+    bounds of values were (`answers/chosen_bounds.py`).
     """
 
     groups: list[GroupKeys] | None
     parts: list[list[int]]
     clip: StoredClip | None = None
+    sizes: tuple[int, ...] | None = None
 
 
 def pack(release: Release) -> bytes:
@@ -50,7 +52,8 @@ def pack(release: Release) -> bytes:
     groups = None if release.groups is None else [[_plain(key) for key in group] for group in release.groups]
     parts = ",".join(map(_encode, release.parts))  # one at a time: other threads run in between
     clip = "" if release.clip is None else f'"clip":{_encode(list(astuple(release.clip)))},'
-    return f'{{{clip}"groups":{_encode(groups)},"parts":[{parts}]}}'.encode()
+    sizes = "" if release.sizes is None else f',"sizes":{_encode(list(release.sizes))}'
+    return f'{{{clip}"groups":{_encode(groups)},"parts":[{parts}]{sizes}}}'.encode()
 
 
 def pack_all(releases: list[Release]) -> bytes:
@@ -72,7 +75,8 @@ def unpack(stored: bytes) -> Release:
 def _release(found: Any) -> Release:
     groups = found["groups"]
     shown = None if groups is None else [tuple(_key(key) for key in group) for group in groups]
-    return Release(shown, found["parts"], StoredClip(*found["clip"]) if "clip" in found else None)
+    clip = StoredClip(*found["clip"]) if "clip" in found else None
+    return Release(shown, found["parts"], clip, tuple(found["sizes"]) if "sizes" in found else None)
 
 
 def _plain(key: Key | None) -> Any:

@@ -37,12 +37,14 @@ from tacit.cli.options import (
 )
 from tacit.cli.output import check_plot_path, describe_error, print_json, show_progress
 from tacit.cli.prepare import prepare
+from tacit.cli.profile import profile
 from tacit.cli.serve import serve
 from tacit.errors import ErrorCode, LedgerError, ParameterError, Refused, TacitError
 from tacit.statuses import STATUSES
 from tacit.terminal import several_lines
 
 if TYPE_CHECKING:
+    from tacit.answers.data_profile import DataProfile
     from tacit.curator.curator import Analyst
     from tacit.plan.explain import Explanation
     from tacit.plan.question import Question
@@ -66,6 +68,7 @@ app.command()(init)
 app.command()(check)
 app.command()(attack)
 app.command()(prepare)
+app.command()(profile)
 app.command()(serve)
 
 
@@ -161,11 +164,27 @@ def schema(policy: PolicyOption = DEFAULT_POLICY, as_json: JsonOption = False) -
     from tacit.curator.views import Schema
     from tacit.policy.load import load
 
-    view = Schema(load(policy))
+    loaded = load(policy)
+    view = Schema(loaded, _read_profile(loaded))
     if as_json:
         print_json(view.to_dict())
     else:
         typer.echo(str(view))
+
+
+def _read_profile(policy: Policy) -> DataProfile | None:
+    """The profile that was released last; None where there is none, or the ledger cannot be read."""
+    from tacit.curator.profile import find_profile
+    from tacit.ledger.reader import LedgerReader
+
+    books = policy.books
+    if books is None or (isinstance(books.store, Path) and not books.store.exists()):
+        return None
+    try:
+        with LedgerReader(books.store, wait=5.0) as history:
+            return find_profile(history)
+    except LedgerError:
+        return None
 
 
 @app.command()

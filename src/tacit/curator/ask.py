@@ -23,12 +23,14 @@ from tacit.answers.read_value import read_value
 from tacit.answers.stored import Release, pack_all
 from tacit.engines.deadline import time_limit
 from tacit.errors import Failed, Refused
+from tacit.plan.plan import Plan
 from tacit.sampling.bits import refresh_bits
 
 if TYPE_CHECKING:
     from tacit.curator.protocols import ChargedPlan, OpenCurator
     from tacit.engines.base import Engine
     from tacit.ledger.entries import Reservation
+    from tacit.plan.choose_bounds import BoundsChoice
     from tacit.plan.compound_plan import AnyPlan
     from tacit.plan.public_tables import PublicRead
     from tacit.plan.question import Question
@@ -99,6 +101,8 @@ def release(plan: AnyPlan, engine: Engine, bits: Bits, seconds: float | None = N
     """
     if plan.values:
         return _release_in_turn(plan, engine, bits, seconds)
+    if isinstance(plan, Plan) and plan.bounds is not None:
+        return _release_bounded(plan, plan.bounds, engine, bits, seconds)
     with time_limit(seconds):
         # integers, which never leave this function; public keys alone need no data
         exact = [member.compute(engine) for member in plan.members]
@@ -106,6 +110,16 @@ def release(plan: AnyPlan, engine: Engine, bits: Bits, seconds: float | None = N
         fresh = refresh_bits(bits)
         each = zip(plan.members, exact, listed, strict=True)
         return pack_all([member.release(found, fresh, keys, engine) for member, found, keys in each])
+
+
+def _release_bounded(plan: Plan, bounds: BoundsChoice, engine: Engine, bits: Bits, seconds: float | None) -> bytes:
+    """Return what `release` does, of a plan whose bounds are chosen first (`plan/choose_bounds.py` has the proof)."""
+    fresh = refresh_bits(bits)
+    with time_limit(seconds):
+        known, sizes = bounds.choose(engine, fresh)
+        keys = None if plan.listed is None else plan.listed.read(engine)
+        found = plan.release(plan.compute(engine, known), fresh, keys, engine, known)
+        return pack_all([replace(found, sizes=sizes)])
 
 
 def _release_in_turn(plan: AnyPlan, engine: Engine, bits: Bits, seconds: float | None) -> bytes:

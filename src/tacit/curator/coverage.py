@@ -33,7 +33,8 @@ class Coverage:
         return (
             f"{where}an answer without groups counts {self.total:,} of {self.rows:,} rows ({one} of one unit at most), "
             f"and groups together count up to {self.grouped:,} ({many}), so they can add up to more than the total; "
-            f"larger caps count more, with more noise (these figures are exact: they are for the owner alone)"
+            f"larger caps count more, with more noise (these figures are exact: they are for the owner alone, and the "
+            f"policy is public, so choose caps by tacit profile, not by them)"
         )
 
 

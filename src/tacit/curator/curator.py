@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
 from tacit.answers.answer import Answer
+from tacit.answers.data_profile import DataProfile
 from tacit.arithmetic import Number
 from tacit.curator import ibis_expressions
 from tacit.curator.admission import explain_question
 from tacit.curator.ask import ask, can_list
 from tacit.curator.ibis_expressions import IbisExpression
+from tacit.curator.profile import find_profile, release_profile
 from tacit.curator.resources import open_engine, open_ledger
 from tacit.curator.tables import check_join_columns, find_live_tables
 from tacit.curator.views import AnalystBudget, Schema
@@ -94,11 +96,17 @@ def open(
     ('n',)
     >>> folder.cleanup()
     """
-    loaded = load(policy)
-    engine = open_engine(loaded, data, progress or (lambda what, share: None))
+    return open_policy(load(policy), data, progress=progress)
+
+
+def open_policy(
+    policy: Policy, data: Mapping[str, object] | None = None, *, progress: Callable[[str, float], None] | None = None
+) -> Curator:
+    """Open a curator for a policy that is loaded."""
+    engine = open_engine(policy, data, progress or (lambda what, share: None))
     try:
-        check_join_columns(loaded, engine)
-        return Curator(loaded, engine, open_ledger(loaded, engine), SystemBits())
+        check_join_columns(policy, engine)
+        return Curator(policy, engine, open_ledger(policy, engine), SystemBits())
     except BaseException:
         engine.close()
         raise
@@ -206,6 +214,54 @@ class Curator:
         """
         return self.analyst(analyst).fit(estimator, sql, target=target, epsilon=epsilon, delta=delta, request=request)
 
+    def profile(
+        self,
+        epsilon: Number,
+        *,
+        tables: Iterable[str] | None = None,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> DataProfile:
+        """Release noisy histograms of all columns, for the owner to choose bounds by and for everyone to see.
+
+        **Theorem.** It is (epsilon, delta)-DP for the policy's unit and neighbors, with delta at most the policy's for
+        one question, and 0 unless texts without declared values are profiled. It counts against the overall budget.
+        (`curator/profile.py` has the proof.)
+
+        Parameters
+        ----------
+        epsilon : number
+            Privacy loss of the whole profile, above 0; shared equally by all histograms.
+        tables : iterable of str, optional
+            Names of private tables; by default all of them.
+        progress : callable, optional
+            Called with the table that is read and the share that is done, from 0 to 1.
+
+        Returns
+        -------
+        DataProfile
+            Quantiles, shares of NULL, common keys and rows per unit, and the receipt. The same profile again is free
+            and equal, and analysts see it in their `schema`.
+
+        Raises
+        ------
+        Refused
+            If the overall budget has too little left; nothing is charged.
+        ParameterError
+            If epsilon is out of range, or there is no such private table; nothing is charged.
+        Failed
+            After the charge, which stays; nothing was released.
+
+        Examples
+        --------
+        >>> from tacit.demo.survey import open_survey
+        >>> with open_survey() as curator:
+        ...     profile = curator.profile(epsilon=0.5)
+        ...     hours = profile.table("survey").column("hours")
+        >>> hours.histogram.quantile(0.5).low
+        Fraction(32, 1)
+        """
+        return release_profile(self, epsilon, tables, progress or (lambda what, share: None))
+
     def note_failure(self, claim: Reservation, cause: BaseException) -> bytes | None:
         """Record that a charge came to nothing. The cause goes to the owner's log, never to the analyst.
 
@@ -226,6 +282,16 @@ class Curator:
         _log.error("entry %d failed", claim.entry, exc_info=cause)
         kind = f"{type(cause).__module__}.{type(cause).__qualname__}"
         return self.ledger.fail(claim, cause=kind, sent=not isinstance(cause, NothingSent))
+
+    def schema(self) -> Schema:
+        """Return what may be asked about, with the profile of the data that was released last, if there is one.
+
+        Returns
+        -------
+        Schema
+            Tables, columns, bounds and keys. Free, and no data is read.
+        """
+        return Schema(self.policy, find_profile(self.ledger))
 
     def close(self) -> None:
         """Close the data and the ledger; once is enough."""
@@ -461,8 +527,8 @@ class Analyst:
 
     @property
     def schema(self) -> Schema:
-        """What may be asked about: tables, columns, bounds and keys."""
-        return Schema(self._curator.policy)
+        """What may be asked about: tables, columns, bounds and keys, with the profile that was released last."""
+        return self._curator.schema()
 
     def __repr__(self) -> str:
         return f"<Analyst {self.name}: {self.budget}>"

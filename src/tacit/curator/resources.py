@@ -11,7 +11,7 @@ from tacit.curator.copies import PolicyLayouts, locate_copy, readings_of
 from tacit.curator.tables import table_schemas
 from tacit.engines.base import Progress, TableEngine
 from tacit.errors import ParameterError
-from tacit.ledger.budget import PUBLIC, AnalystLimit, BudgetLimits
+from tacit.ledger.budget import OWNER, PUBLIC, AnalystLimit, BudgetLimits
 from tacit.ledger.epochs import EpochSource
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.reader import LedgerReader
@@ -49,11 +49,13 @@ def open_engine(
 
 
 def budget_limits(policy: Policy) -> BudgetLimits:
-    """The caps as the ledger takes them."""
+    """The caps as the ledger takes them. What the owner releases for everyone counts against the overall caps alone."""
+    overall = compute_limits(policy.budget.epsilon, policy.budget.delta)
     own = {a.name: AnalystLimit(compute_limits(a.budget.epsilon, a.budget.delta), a.monthly) for a in policy.analysts}
+    own[OWNER] = AnalystLimit(overall)
     units = {f"unit of {t.name}": PUBLIC if t.unit is None else str(t.unit) for t in policy.tables}
     scope = {"neighbors": str(policy.neighbors)} | units
-    return BudgetLimits(compute_limits(policy.budget.epsilon, policy.budget.delta), own, scope)
+    return BudgetLimits(overall, own, scope)
 
 
 def ledger_files(policy: Policy) -> LedgerLocation:

@@ -17,7 +17,7 @@ from tacit.policy.check import PolicyAdvice
 from tacit.policy.locate import format_path
 from tacit.policy.model import Policy
 
-EXACT = "(an exact figure, for the owner alone)"
+EXACT = "(an exact figure, for the owner alone: it must not stand in the policy, which is public)"
 
 
 def list_source_remarks(policy: Policy, engine: TableEngine) -> Iterator[PolicyAdvice]:

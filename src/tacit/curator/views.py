@@ -15,6 +15,8 @@ from tacit.accounting.filters import (
     is_within_basic,
     is_within_zcdp,
 )
+from tacit.answers.data_profile import DataProfile
+from tacit.ledger.budget import OWNER
 from tacit.ledger.reader import LedgerReader
 from tacit.policy.check import format_decimal
 from tacit.policy.contribution_caps import AUTO
@@ -63,6 +65,8 @@ class AllBudgets:
     def of(cls, policy: Policy, ledger: LedgerReader) -> AllBudgets:
         """What the ledger says of the policy's analysts."""
         names = [analyst.name for analyst in policy.analysts]
+        if (terms := ledger.terms()) is not None and OWNER in terms.limits.analysts and has_spent(ledger, OWNER):
+            names.append(OWNER)  # what the owner has released for everyone
         months = {name: ledger.month(name) for name in names}
         return cls(ledger.overall(), {name: ledger.standing(name) for name in names}, months)
 
@@ -82,6 +86,11 @@ class AllBudgets:
 
     def _in(self, name: str) -> str:
         return f" in {self.months[name]}" if self.months[name] else ""
+
+
+def has_spent(ledger: LedgerReader, analyst: str) -> bool:
+    """Whether anything was ever charged to an account that the ledger knows."""
+    return any(ledger.standing(analyst).spent.grains)
 
 
 def standing_to_dict(standing: BudgetStatus) -> dict[str, Any]:
@@ -136,15 +145,17 @@ def load_spent(policy: Policy, ledger: LedgerReader) -> RecordedSpending:
 
 @dataclass(frozen=True)
 class Schema:
-    """The tables and columns that may be named."""
+    """The tables and columns that may be named, and what was released of them for everyone."""
 
     policy: Policy
+    profile: DataProfile | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The schema as plain values."""
         return {
             "neighbors": str(self.policy.neighbors),
             "tables": {table.name: _table_to_dict(table) for table in self.policy.tables},
+            **({} if self.profile is None else {"profile": self.profile.to_dict()}),
         }
 
     def __str__(self) -> str:
@@ -157,6 +168,8 @@ class Schema:
                 f"  {column.name.ljust(wide)}  {column.type.ljust(types)}  {_describe_domain(column)}".rstrip()
                 for column in table.columns
             ]
+        if self.profile is not None:
+            lines += ["", str(self.profile)]
         return "\n".join(lines)
 
 

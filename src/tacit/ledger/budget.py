@@ -29,6 +29,8 @@ from tacit.accounting.filters import (
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.ledger.epochs import NO_SOURCE, EpochSource
 
+OWNER = "(owner)"
+"""Who is charged for what the owner releases for everyone: an account under the overall caps alone."""
 PUBLIC = "(public)"  # in a scope, the unit of a table that protects nobody
 
 

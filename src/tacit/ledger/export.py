@@ -14,7 +14,7 @@ from typing import Any
 
 from tacit.accounting.epsilon_delta import epsilon as price_of
 from tacit.accounting.filters import GRAINS_PER_DELTA, GRAINS_PER_EPSILON, BudgetStatus, format_epsilon
-from tacit.ledger.budget import PUBLIC
+from tacit.ledger.budget import OWNER, PUBLIC
 from tacit.ledger.entries import EntryKind
 from tacit.ledger.reader import LedgerReader
 from tacit.privacy.loss import (
@@ -71,7 +71,7 @@ def describe_deployment(history: LedgerReader, epsilon: Fraction, delta: Fractio
         "composition": "fully adaptive: a union of the basic and the zCDP filter",
         "spent": {"epsilon": format_epsilon(spent.epsilon), "delta": spent.delta_a / GRAINS_PER_DELTA},
         "mechanisms": sorted(mechanisms),
-        "analysts": len(terms.limits.analysts) if terms is not None else 0,
+        "analysts": len(terms.limits.analysts.keys() - {OWNER}) if terms is not None else 0,
         "refresh": sorted({"monthly" for grant in terms.limits.analysts.values() if grant.monthly}) if terms else [],
         "answers": counts[EntryKind.COMMIT],
         "failures": counts[EntryKind.FAIL],

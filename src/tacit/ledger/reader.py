@@ -74,6 +74,11 @@ class LedgerReader:
             book = LedgerTransaction(session)
             return book.has_key(former) and not book.has_key(key)
 
+    def newest_answer(self, analyst: str) -> bytes | None:
+        """The answer that was released last for an analyst; None where there is none."""
+        with self.store.read() as session:
+            return LedgerTransaction(session).newest_answer(analyst)
+
     def entries(self) -> Iterator[Entry]:
         """Every entry in order, those included that are written while this is read."""
         sequence = 0

@@ -338,6 +338,17 @@ class LedgerTransaction:
             raise tampering_error("a stored answer was altered")
         return bytes(answer)
 
+    def newest_answer(self, analyst: str) -> bytes | None:
+        """The answer that was committed last to an analyst, after checking it against the digest in the chain."""
+        found = self._find("WHERE who = ? AND kind = 'commit' ORDER BY sequence DESC LIMIT 1", (analyst,))
+        if found is None:
+            return None
+        stored = self.entry_at(found.claim)
+        answer = None if stored is None else self.stored_answer(stored.question)
+        if answer is None or not self._whole(found) or hash_answer(answer) != found.answer_digest:
+            raise tampering_error("a stored answer is missing or was altered")
+        return answer
+
     def store_answer(self, entry: Entry, loss: str, answer: bytes) -> None:
         """Keep the answer of a COMMIT entry."""
         self._change(

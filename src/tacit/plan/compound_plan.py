@@ -91,6 +91,9 @@ def require_one(plan: AnyPlan) -> Plan:
     if plan.recipe.clipping is not None:
         what, fix = "a question whose clip is chosen from the data is not tried", "declare max_rows as a number"
         raise Refused(ErrorCode.UNSUPPORTED, what, fix=fix)
+    if plan.bounds is not None:
+        what, fix = "a question whose bounds are chosen from the data is not tried", "declare lower and upper"
+        raise Refused(ErrorCode.UNSUPPORTED, what, fix=fix)
     if plan.listed is not None:
         what, fix = "a question whose keys are rows of a public table is not tried", "write JOIN, or ask it"
         raise Refused(ErrorCode.UNSUPPORTED, what, fix=fix)

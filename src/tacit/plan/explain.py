@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.answers.answer import format_percent
+from tacit.answers.chosen_bounds import describe_choice
 from tacit.answers.post_processing_plan import PostProcessingPlan
 from tacit.answers.program import columns_with_intervals, noisy_columns, released_columns, trace_column
 from tacit.arithmetic import Number, to_rational_between
@@ -150,7 +151,7 @@ def explain(plan: AnyPlan, policy: Policy, confidence: Number) -> Explanation:
         confidence=float(level),
         noise=tuple(_noise(part) for part in plan.parts),
         columns=tuple(_columns(plan.recipe, level)),
-        notes=plan.recipe.notes,
+        notes=(*describe_choice(plan.recipe.bounds), *plan.recipe.notes),
     )
 
 

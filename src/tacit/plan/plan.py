@@ -28,6 +28,7 @@ from tacit.aggregates.base import (
 )
 from tacit.aggregates.registry import function_of
 from tacit.answers.choosing_values import NO_VALUES, ChoosingValue, ChosenValues, fill, placeholders_of
+from tacit.answers.chosen_bounds import SHARE
 from tacit.answers.clipping import Clipping
 from tacit.answers.post_processing_plan import KeyColumn, PostProcessingPlan
 from tacit.answers.stored import GroupKeys, Release, StoredClip
@@ -40,6 +41,14 @@ from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.threshold import Threshold
 from tacit.mechanisms.top_k import TopK
 from tacit.plan.canonical import PLANS
+from tacit.plan.choose_bounds import (
+    BoundsChoice,
+    ScaledArgument,
+    count_in_units,
+    describe_bounds,
+    plan_choice,
+    scale_unbounded,
+)
 from tacit.plan.clipping import bounds_by_clip, clipped_aggregation, is_clipped, released_vector, spend_clipped
 from tacit.plan.contribution import contribution_to_account
 from tacit.plan.flatten import flatten_query
@@ -54,7 +63,7 @@ from tacit.plan.rewrite import rewrite_query
 from tacit.plan.scope import Scope
 from tacit.plan.split import MAX_GROUPS, Halves, split
 from tacit.policy.model import Policy
-from tacit.privacy.loss import Loss
+from tacit.privacy.loss import Compose, Loss
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.functions import Function
 from tacit.query.nodes import (
@@ -104,6 +113,7 @@ class Plan:
     delta: Fraction
     key: str
     listed: PublicRead | None = None  # the rows of public tables that are the keys
+    bounds: BoundsChoice | None = None  # of values that have none
     reading: Reading | None = field(default=None, compare=False, repr=False)  # of the question, where it is kept
 
     @property
@@ -300,6 +310,7 @@ class BoundQuestion:
     recipe: PostProcessingPlan  # without the parts, which follow from an epsilon
     each: ContributionBounds
     reading: Reading
+    scaled: tuple[ScaledArgument, ...] = ()  # whose bounds are chosen
 
     def plan(self, price: Fraction, delta: Fraction) -> Plan:
         """The plan at an epsilon and a delta."""
@@ -317,6 +328,8 @@ class BoundQuestion:
                 fix="group by a column with declared values, or ask the owner for a delta",
             )
         accounted = contribution_to_account(self.each, relation.unit is not None)
+        choosing = price * SHARE if self.scaled else Fraction(0)
+        price -= choosing
         setting = Setting(accounted, self.policy.neighbors, groups)
         is_weighed = self.policy.weighs_keys
         if is_clipped(relation, self.halves.aggregates, self.needed, groups):
@@ -328,32 +341,61 @@ class BoundQuestion:
         else:
             spending = spend(self.needed, price, delta, setting)
         exact = _exact(self.halves, relation, self.each, spending)
-        key = _key(self.policy, exact, spending, listed)
+        bounds, loss, recipe = None, spending.loss, self.recipe
+        if self.scaled:
+            rows = accounted if relation.unit is None else ContributionBounds(1, 1)  # of a unit that has one at most
+            bounds = plan_choice(self.scaled, exact, rows, self.policy.neighbors, choosing)
+            loss = Compose((bounds.loss, *(loss.parts if isinstance(loss, Compose) else (loss,))))
+            recipe = describe_bounds(self.scaled, [part.need for part in spending.parts], recipe)
+        key = _key(self.policy, exact, spending, listed, bounds)
         parts = Releases(_read(part, spending.clipping) for part in spending.parts)
-        notes = (*self.recipe.notes, *about_rows(exact, relation.called, is_clipped=spending.clipping is not None))
+        notes = (*recipe.notes, *about_rows(exact, relation.called, is_clipped=spending.clipping is not None))
         return Plan(
             relation.called,
             replace(exact, salt=key[:16]),
             spending.parts,
             spending.shown,
-            replace(self.recipe, parts=parts, notes=notes, clipping=spending.clipping),
-            spending.loss,
+            replace(recipe, parts=parts, notes=notes, clipping=spending.clipping),
+            loss,
             spending.delta,
             key,
             listed,
+            None if bounds is None else bounds.salted(key[:16]),
         )
 
 
-def bind_question(query: Query, policy: Policy, *, canonical: bool = True) -> BoundQuestion:
-    """A question bound to its rows, or Refused."""
+def bind_question(
+    query: Query, policy: Policy, *, canonical: bool = True, chooses_bounds: bool = False
+) -> BoundQuestion:
+    """A question bound to its rows, or Refused.
+
+    Where it `chooses_bounds`, values without bounds may be summed and averaged (`plan/choose_bounds.py`).
+    """
     query = flatten_query(query)
     rewritten = rewrite_query(query, policy) if canonical else query
     if rewritten != query:
         try:
-            return bind_reading(_read_query(rewritten, policy, canonical=True), policy)
+            reading = _read_query(rewritten, policy, canonical=True)
+            return bind_reading(reading, policy, chooses_bounds=chooses_bounds)
         except Refused:  # what is wrong is said of the text as it is
             pass
-    return bind_reading(_read_query(query, policy, canonical=canonical), policy)
+    return bind_reading(_read_query(query, policy, canonical=canonical), policy, chooses_bounds=chooses_bounds)
+
+
+def bind_bounded(query: Query, policy: Policy, *, canonical: bool = True) -> BoundQuestion:
+    """A question bound to its rows, with bounds that are chosen where it has no others, or Refused.
+
+    Whatever can be answered with the bounds that there are keeps its plan.
+    """
+    try:
+        return bind_question(query, policy, canonical=canonical)
+    except Refused as error:
+        if error.code is not ErrorCode.UNBOUNDED or not canonical:
+            raise
+        try:
+            return bind_question(query, policy, chooses_bounds=True)
+        except Refused:
+            raise error from None  # what is wrong is said of the question without a choice
 
 
 def read_as_written(query: Query, policy: Policy, like: Reading) -> Reading:
@@ -386,15 +428,18 @@ def _read_query(query: Query, policy: Policy, *, canonical: bool, like: Reading 
     return Reading(query, relation, halves, listed, bool(scope.kept), tuple(scope.notes))
 
 
-def bind_reading(reading: Reading, policy: Policy) -> BoundQuestion:
+def bind_reading(reading: Reading, policy: Policy, *, chooses_bounds: bool = False) -> BoundQuestion:
     """What a question measures as it is read, and how that makes its answer, or Refused."""
     query, relation, halves, listed, is_kept, notes = reading
+    halves, scaled = scale_unbounded(halves, relation) if chooses_bounds else (halves, ())
     said = dict.fromkeys([*notes, *halves.notes, *about_reading(query, relation), *about_constants(query, relation)])
     if listed is not None and not is_kept:
         said[about_joined_keys(query, halves)] = None
     averages = (a for a in halves.aggregates if a.aggregate.function == "avg" and not a.aggregate.distinct)
     averaged = frozenset(a.required_argument for a in averages)
     needed = [function_of(a.aggregate).measure(a, averaged) for a in halves.aggregates]
+    if scaled:
+        needed = [tuple(count_in_units(need, scaled) for need in some) for some in needed]
     check_size(len({need for some in needed for need in some}), query)
     chosen = _collect_needs(halves, needed)
     recipe = replace(_recipe(query, halves, needed, list(chosen)), notes=tuple(said))
@@ -413,7 +458,7 @@ def bind_reading(reading: Reading, policy: Policy) -> BoundQuestion:
             fix="group by a column with declared values",
         )
     _check_lists(chosen, recipe.groups, query)
-    return BoundQuestion(query, policy, relation, halves, chosen, recipe, each, reading)
+    return BoundQuestion(query, policy, relation, halves, chosen, recipe, each, reading, scaled)
 
 
 def read_epsilon(epsilon: Any, share: int = 1, *, rounded: bool = True) -> Fraction:
@@ -433,7 +478,7 @@ def plan_for(query: Query, policy: Policy, epsilon: Any, *, rounded: bool = True
     know a question.
     """
     price = read_epsilon(epsilon, rounded=rounded)
-    bound = bind_question(query, policy, canonical=canonical)
+    bound = bind_bounded(query, policy, canonical=canonical)
     return replace(bound.plan(price, policy.question_delta), reading=bound.reading)
 
 
@@ -540,7 +585,13 @@ def _no_delta(policy: Policy) -> str:
     return "of which your budget has none" if policy.delta_per_question else "which the policy sets to zero"
 
 
-def _key(policy: Policy, exact: Aggregation, spending: Spending, listed: PublicRead | None) -> str:
+def _key(
+    policy: Policy,
+    exact: Aggregation,
+    spending: Spending,
+    listed: PublicRead | None,
+    bounds: BoundsChoice | None,
+) -> str:
     """The name of the private half: equal for questions that differ only in post-processing.
 
     The epsilon is in it through the noise, and the data's epoch through the policy's digest.
@@ -548,5 +599,6 @@ def _key(policy: Policy, exact: Aggregation, spending: Spending, listed: PublicR
     parts = [(p.need, p.weight if isinstance(p, ClippedPart) else p.mechanism) for p in spending.parts]
     keys: tuple[object, ...] = () if listed is None else (listed.rows,)
     keys += () if spending.clipping is None else (spending.clipping.mechanism,)
+    keys += () if bounds is None else ("bounds", 1, bounds.histograms, bounds.scale)
     text = canonical_text((policy.digest, exact, parts, spending.shown, *keys), PLANS)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tacit.engines.evaluate import evaluate
 from tacit.errors import Refused
 from tacit.plan.flatten import aggregates
-from tacit.plan.plan import bind_question
+from tacit.plan.plan import bind_bounded
 from tacit.plan.scope import Scope, expand_stars
 from tacit.policy.model import Policy
 from tacit.query.functions import COMPARISONS, Function
@@ -34,7 +34,7 @@ def probed_columns(query: Query, policy: Policy) -> tuple[ProbedColumn, ...] | N
     if not aggregates(query):
         return _columns_of_rows(query, policy)
     try:
-        results = bind_question(replace(query, limit=None, where=None), policy).recipe.results
+        results = bind_bounded(replace(query, limit=None, where=None), policy).recipe.results
     except Refused:
         return None  # it is refused as it stands, or made of several
     return tuple(ProbedColumn(result.name, result.type) for result in results)

@@ -34,7 +34,7 @@ from tacit.policy.model import (
     is_database_url,
 )
 from tacit.policy.section import Section
-from tacit.policy.tables import load_tables
+from tacit.policy.tables import UNFILLED, load_tables
 from tacit.privacy.unit import Neighbors
 from tacit.query.timestamps import parse_iso_timestamp
 
@@ -42,16 +42,28 @@ MAX_EPSILON = 1000
 _SECTIONS = ("data", "ledger", "privacy", "tables", "analysts")
 
 
-def load(policy: str | os.PathLike[str] | Mapping[str, Any]) -> Policy:
-    """The policy of a TOML file, or of a dict of the same shape. Relative paths start at the file's folder."""
+def load(policy: str | os.PathLike[str] | Mapping[str, Any], *, is_draft: bool = False) -> Policy:
+    """The policy of a TOML file, or of a dict of the same shape. Relative paths start at the file's folder.
+
+    Of a draft, `lower = "?"` and `upper = "?"` are read as bounds that are not declared.
+    """
     if isinstance(policy, Mapping):
-        return _policy(Section(policy, (), None), Path.cwd(), None)
+        return _policy(Section(_leave_unfilled(policy) if is_draft else policy, (), None), Path.cwd(), None)
     if not isinstance(policy, str | os.PathLike):
         what = f"a policy is a path or a dict, not {describe_value(policy)}"
         raise PolicyError(ErrorCode.POLICY, what, fix="start from a template: tacit init")
     path = Path(os.fsdecode(policy)).absolute()
     file = locate.TomlFile(_read(path), path.name)
-    return _policy(Section(_parse(file), (), file), path.parent, path)
+    entries = _parse(file)
+    return _policy(Section(_leave_unfilled(entries) if is_draft else entries, (), file), path.parent, path)
+
+
+def _leave_unfilled(value: Any) -> Any:
+    """The same without bounds that are to be filled in."""
+    if not isinstance(value, Mapping):
+        return value
+    unfilled = [name for name in ("lower", "upper") if isinstance(value.get(name), str) and value[name] == UNFILLED]
+    return {name: _leave_unfilled(part) for name, part in value.items() if name not in unfilled}
 
 
 def find_mistakes(policy: str | os.PathLike[str]) -> list[PolicyError]:
@@ -304,4 +316,6 @@ def _analyst(at: Section) -> DeclaredAnalyst:
 
 
 def _is_padded(name: str) -> str:
+    if name.startswith("("):
+        return "a name that begins with ( is one of Tacit's own, such as that of the owner's account"
     return "an analyst's name has no spaces" if any(c.isspace() for c in name) else ""

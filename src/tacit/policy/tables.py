@@ -192,7 +192,10 @@ def _bounds(at: Section, kind: Type) -> tuple[Fraction | None, Fraction | None]:
         at.fail(f"{kind} columns have no bounds", given[0], fix=fix)
     for name in given:
         if isinstance(at.entries[name], str) and at.entries[name] == UNFILLED:
-            fix = "choose them from what the column means, or leave both out: it can then be counted and compared only"
+            fix = (
+                "choose them from what the column means, or by tacit profile; or leave both out: it can then be "
+                "counted and compared only"
+            )
             at.fail("fill in lower and upper: bounds are never read from the data", name, fix=fix)
     if kind is Type.DATE:
         lower, upper = _day(at, "lower"), _day(at, "upper")

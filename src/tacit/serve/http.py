@@ -140,9 +140,13 @@ async def explain(request: Request, caller: Caller, form: Annotated[QuestionBody
 
 async def schema(request: Request, caller: Caller) -> Response:
     """What may be asked about: tables, columns, bounds and keys."""
-    found = _service(request).schema()
-    plain, text = await _service(request).look(caller.name, lambda: (found.to_dict(), str(found)))
-    return _json_response({**plain, "text": text})
+    service = _service(request)
+
+    def look() -> dict[str, Any]:
+        found = service.schema()
+        return {**found.to_dict(), "text": str(found)}
+
+    return _json_response(await service.look(caller.name, look))
 
 
 async def budget(

@@ -188,7 +188,7 @@ class CuratorService:
 
     def schema(self) -> Schema:
         """What may be asked about."""
-        return Schema(self.policy)
+        return self.curator.schema()
 
     async def look(self, analyst: str, work: Callable[[], T]) -> T:
         """Run something free and short in a thread, as one of the requests of this person."""

@@ -143,6 +143,7 @@ async def _page(
             "shown": view_models.view_answer(asked.answer) if asked is not None else None,
             "history": budget_history.load_history(curator, visit.user),
             "budget": _binding_budget(curator.analyst(visit.user).budget),
+            "tables": () if visit.part else view_models.view_schema(curator.policy, curator.schema().profile),
         }
 
     found = await visit.console.service.look(visit.user, look)
@@ -159,7 +160,6 @@ async def _page(
         known=visit.session.newest_entries,
         problem=view_models.view_error(error) if error is not None else None,
         confidences=CONFIDENCES,
-        tables=() if visit.part else view_models.view_schema(visit.console.service.policy),
         examples=() if visit.part else view_models.example_questions(visit.console.service.policy),
         **found,
     )

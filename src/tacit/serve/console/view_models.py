@@ -13,6 +13,7 @@ from tacit.accounting.filters import BudgetCharge
 from tacit.answers.answer import Answer
 from tacit.answers.chart import chart_column
 from tacit.answers.columns import IntervalKind
+from tacit.answers.data_profile import DataProfile, TableProfile
 from tacit.answers.render import format_value
 from tacit.errors import TacitError
 from tacit.policy.model import ROW_UNIT, Column, Key, Policy, Table
@@ -88,19 +89,23 @@ class TableView:
 
     name: str
     protected: str
-    columns: tuple[tuple[str, str, str], ...]  # a name, a type, what is known of it
+    columns: tuple[tuple[str, str, str, str], ...]  # a name, a type, what is declared and what was released of it
+    released: str = ""  # of how many rows a unit has
 
 
-def view_schema(policy: Policy) -> tuple[TableView, ...]:
-    """What may be asked about."""
-    return tuple(
-        TableView(
-            table.name,
-            _describe_protection(table),
-            tuple((c.name, str(c.type), _describe_domain(c)) for c in table.columns),
-        )
-        for table in policy.tables
-    )
+def view_schema(policy: Policy, profile: DataProfile | None = None) -> tuple[TableView, ...]:
+    """What may be asked about, with what a profile says of it."""
+    return tuple(_view_table(table, None if profile is None else profile.table(table.name)) for table in policy.tables)
+
+
+def _view_table(table: Table, profile: TableProfile | None) -> TableView:
+    columns = []
+    for column in table.columns:
+        found = None if profile is None else profile.column(column.name)
+        released = "" if found is None else found.describe()
+        columns.append((column.name, str(column.type), _describe_domain(column), released))
+    sizes = "" if profile is None or profile.sizes is None else f"Rows of one unit: {profile.describe_sizes()}"
+    return TableView(table.name, _describe_protection(table), tuple(columns), sizes)
 
 
 def _describe_protection(table: Table) -> str:

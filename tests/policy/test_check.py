@@ -112,8 +112,8 @@ def test_contribution():
 @pytest.mark.parametrize(
     ("column", "word"),
     [
-        ({"type": "int"}, "compared and counted"),
-        ({"type": "float"}, "compared and counted"),
+        ({"type": "int"}, "bounds chosen for each question"),
+        ({"type": "float"}, "bounds chosen for each question"),
         ({"type": "float", "lower": 0, "upper": 1}, "default grid"),
         ({"type": "text"}, "in GROUP BY a value is shown only where enough units hold it; values make"),
         ({"type": "date"}, "in GROUP BY a value is shown only where enough units hold it; lower and upper make"),

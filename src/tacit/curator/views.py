@@ -205,7 +205,8 @@ def _describe_domain(column: Column) -> str:
         zone = f", {column.zone}" if column.zone is not None else ""
         grid = f" in steps of {_format_number(column.step)}" if column.step is not None else ""
         return f"from {_format_bound(column, column.lower)} to {_format_bound(column, column.upper)}{grid}{zone}"
-    return "no bounds: compare and count it" if column.type in {"int", "float"} else "compare, count or group it"
+    can_be_summed = column.type in {"int", "float"}
+    return "no bounds: compare, count, sum or average it" if can_be_summed else "compare, count or group it"
 
 
 def _format_bound(column: Column, value: Fraction) -> str:

@@ -154,7 +154,7 @@ def _about_caps(table: Table, path: tuple[str, ...]) -> Iterator[PolicyAdvice]:
 
 def _about_column(column: Column) -> str:
     if column.type in (Type.INT, Type.FLOAT) and column.lower is None and column.values is None:
-        return "a number without lower and upper can only be compared and counted, not summed or averaged"
+        return "sums and averages of a number without lower and upper have bounds chosen for each question, at a cost"
     if column.type is Type.FLOAT and column.step is None:
         return "a float without step is rounded to a default grid over its bounds; give step to choose the grid"
     return ""

@@ -193,8 +193,8 @@ def _bounds(at: Section, kind: Type) -> tuple[Fraction | None, Fraction | None]:
     for name in given:
         if isinstance(at.entries[name], str) and at.entries[name] == UNFILLED:
             fix = (
-                "choose them from what the column means, or by tacit profile; or leave both out: it can then be "
-                "counted and compared only"
+                "choose them from what the column means, or by tacit profile; or leave both out: sums and averages "
+                "then choose them for each question"
             )
             at.fail("fill in lower and upper: bounds are never read from the data", name, fix=fix)
     if kind is Type.DATE:

@@ -23,7 +23,7 @@ from report import seconds, table
 
 import tacit
 from tacit.aggregates.registry import read_question as parse
-from tacit.plan.plan import plan_for
+from tacit.plan.bind_question import plan_for
 from tacit.policy.load import load
 
 COLUMNS = {

@@ -18,8 +18,8 @@ from tacit.aggregates.registry import read_question as parse
 from tacit.demo.clinic import POLICY_TEXT, build_clinic
 from tacit.demo.walk import COUNT
 from tacit.errors import ErrorCode, Refused
+from tacit.plan.bind_question import plan_for
 from tacit.plan.explain import explain
-from tacit.plan.plan import plan_for
 from tacit.policy.load import load
 
 pytestmark = pytest.mark.slow

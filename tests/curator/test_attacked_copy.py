@@ -12,7 +12,7 @@ import tacit
 from tacit.aggregates.registry import read_question
 from tacit.curator.resources import open_engine
 from tacit.errors import ErrorCode, PolicyError, Refused
-from tacit.plan.plan import plan_for
+from tacit.plan.bind_question import plan_for
 from tacit.policy.load import load
 
 MANY = {"max_groups": 100, "max_rows_per_group": 100}

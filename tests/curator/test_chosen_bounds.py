@@ -31,9 +31,10 @@ from tacit.engines.duckdb import DuckDBEngine
 from tacit.engines.reference import ReferenceEngine
 from tacit.errors import ErrorCode, Refused
 from tacit.mechanisms.laplace import Laplace
+from tacit.plan.bind_question import plan_for
 from tacit.plan.choose_bounds import find_largest_size
 from tacit.plan.noise import Part
-from tacit.plan.plan import Plan, plan_for
+from tacit.plan.plan import Plan
 from tacit.policy.load import load
 from tacit.privacy.loss import LaplaceNoise
 from tacit.query.types import Type

@@ -37,11 +37,12 @@ from tacit.errors import ErrorCode, Refused
 from tacit.mechanisms.clipped_sum import ClippedSum
 from tacit.mechanisms.laplace import Laplace
 from tacit.plan.accuracy import plan_within
+from tacit.plan.bind_question import plan_for
 from tacit.plan.clipping import clipped_aggregation
 from tacit.plan.compound_plan import AnyPlan, plan_question
 from tacit.plan.explain import explain
 from tacit.plan.noise import ClippedPart
-from tacit.plan.plan import Plan, plan_for
+from tacit.plan.plan import Plan
 from tacit.policy.load import load
 from tacit.policy.model import Policy
 from tacit.privacy.contribution_profile import BITS, ContributionProfile

@@ -16,7 +16,7 @@ from tacit.curator.resources import budget_limits
 from tacit.errors import ErrorCode, Refused
 from tacit.ledger.entries import EntryKind
 from tacit.ledger.verify import verify
-from tacit.plan.plan import plan_for
+from tacit.plan.bind_question import plan_for
 from tacit.plan.planner import make_plans
 from tacit.plan.question import Question
 from tacit.policy.load import load

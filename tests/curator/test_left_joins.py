@@ -28,7 +28,7 @@ from tacit.curator.tables import table_schemas
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.engines.reference import ReferenceEngine
 from tacit.ledger.ledger import Ledger
-from tacit.plan.plan import plan_for
+from tacit.plan.bind_question import plan_for
 from tacit.policy.load import load
 from tacit.policy.model import DeclaredAnalyst, Policy, PrivacyBudget
 

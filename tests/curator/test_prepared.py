@@ -35,7 +35,7 @@ from tacit.engines.duckdb import DuckDBEngine
 from tacit.engines.layout import plan_copy_scan
 from tacit.engines.limit_joins import limit_joins
 from tacit.errors import PolicyError
-from tacit.plan.plan import plan_for
+from tacit.plan.bind_question import plan_for
 from tacit.policy.load import load
 
 FIRST = datetime.date(2025, 1, 1)

@@ -46,7 +46,7 @@ from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.threshold import Threshold
 from tacit.mechanisms.top_k import TopK
-from tacit.plan.plan import plan_for
+from tacit.plan.bind_question import plan_for
 from tacit.policy.load import load
 from tacit.privacy.sensitivity import ContributionBounds, l1_sensitivity
 from tacit.privacy.unit import Neighbors

@@ -33,8 +33,8 @@ from tacit.engines.duckdb import DuckDBEngine
 from tacit.engines.limit_joins import limit_joins
 from tacit.engines.reference import ReferenceEngine
 from tacit.ledger.ledger import Ledger
+from tacit.plan.bind_question import plan_for
 from tacit.plan.noise import Pick
-from tacit.plan.plan import plan_for
 from tacit.policy.load import load
 from tacit.policy.model import DeclaredAnalyst, PrivacyBudget
 from tacit.sampling.bits import ReplayBits

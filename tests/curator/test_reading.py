@@ -30,7 +30,7 @@ from tacit.aggregates.registry import read_question
 from tacit.curator.prepare import prepare
 from tacit.engines import ingest
 from tacit.errors import DataError, ErrorCode, LedgerError
-from tacit.plan.plan import plan_for
+from tacit.plan.bind_question import plan_for
 from tacit.policy.load import load
 
 MANY = 300

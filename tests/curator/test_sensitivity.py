@@ -35,9 +35,10 @@ from tacit.errors import ErrorCode, Refused
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.partition import PartitionSelection
 from tacit.mechanisms.quantile import Quantile
+from tacit.plan.bind_question import plan_for
 from tacit.plan.contribution import contribution_to_account, l0_sensitivity, vector_l2_sensitivity
 from tacit.plan.noise import Part, Pick
-from tacit.plan.plan import Plan, plan_for
+from tacit.plan.plan import Plan
 from tacit.policy.load import load
 from tacit.policy.model import Policy
 from tacit.privacy.sensitivity import ContributionBounds

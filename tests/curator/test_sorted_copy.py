@@ -20,7 +20,7 @@ from tacit.engines.duckdb import DuckDBEngine
 from tacit.engines.layout import plan_copy_scan
 from tacit.engines.reference import ReferenceEngine
 from tacit.errors import ErrorCode, Refused
-from tacit.plan.plan import plan_for
+from tacit.plan.bind_question import plan_for
 from tacit.policy.load import load
 
 pytestmark = pytest.mark.slow

@@ -163,8 +163,9 @@ def test_questions_of_before_are_found(name):
 def test_an_answer_of_before_is_given_again(tmp_path, monkeypatch):
     rows = pa.Table.from_pylist(rows_of(dict.fromkeys(range(3_000), "ab")))
     with monkeypatch.context() as before:
+        unweighed = {"is_weighed": False}
         before.setattr(
-            "tacit.plan.plan.spend_clipped", lambda *of, **how: spend_clipped(*of, **how | {"is_weighed": False})
+            "tacit.plan.bind_question.spend_clipped", lambda *of, **how: spend_clipped(*of, **how | unweighed)
         )
         with tacit.open(declared(tmp_path, max_rows="auto"), {"visits": rows}) as curator:
             first = curator.analyst("ada").ask(COUNTED, epsilon=1)

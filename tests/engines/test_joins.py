@@ -27,7 +27,7 @@ from tacit.curator.tables import check_join_columns, table_schemas
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.engines.reference import ReferenceEngine
 from tacit.ledger.ledger import Ledger
-from tacit.plan.plan import plan_for
+from tacit.plan.bind_question import plan_for
 from tacit.policy.load import load
 from tacit.policy.model import Policy
 

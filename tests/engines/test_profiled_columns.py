@@ -22,7 +22,7 @@ from tacit.curator.ask import release
 from tacit.curator.profile import ChargedProfile
 from tacit.curator.tables import table_schemas
 from tacit.engines.reference import ReferenceEngine
-from tacit.plan.plan import plan_for
+from tacit.plan.bind_question import plan_for
 from tacit.policy.load import load
 from tacit.query.timestamps import LAST
 from tacit.query.types import Type

@@ -10,7 +10,7 @@ from tests.curator.test_per_unit import COLUMNS, QUESTIONS, declare, rows_of
 from tests.support.counts import FULL
 
 from tacit.aggregates.registry import read_question as parse
-from tacit.plan.plan import plan_for
+from tacit.plan.bind_question import plan_for
 from tacit.policy.load import load
 from tacit.query.timestamps import to_microseconds
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tacit.aggregates.registry import read_question as parse
-from tacit.plan.plan import Plan, plan_for
+from tacit.plan.bind_question import plan_for
+from tacit.plan.plan import Plan
 from tacit.policy.load import load
 from tacit.policy.model import Policy
 

@@ -15,7 +15,8 @@ from tacit.aggregates.direct import DirectEstimator
 from tacit.aggregates.registry import read_question as parse
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.plan.accuracy import plan_within
-from tacit.plan.plan import MAX_EPSILON, Plan, plan_for
+from tacit.plan.bind_question import plan_for
+from tacit.plan.plan import MAX_EPSILON, Plan
 from tacit.policy.model import Policy
 from tacit.query.nodes import ReleasedValue
 

@@ -11,8 +11,8 @@ import pytest
 from tacit.aggregates.registry import read_question as parse
 from tacit.engines.evaluate import evaluate
 from tacit.errors import ErrorCode, Refused
+from tacit.plan.bind_question import plan_for
 from tacit.plan.bounds import TypedScalar, bind, domain
-from tacit.plan.plan import plan_for
 from tacit.plan.planner import make_plans
 from tacit.plan.question import Question
 from tacit.policy.load import load

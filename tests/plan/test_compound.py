@@ -8,9 +8,10 @@ import pytest
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.errors import ErrorCode, ParameterError, Refused
+from tacit.plan.bind_question import plan_for
 from tacit.plan.compound_plan import CompoundPlan, plan_question
 from tacit.plan.explain import explain
-from tacit.plan.plan import Plan, plan_for
+from tacit.plan.plan import Plan
 from tacit.plan.planner import make_plans
 from tacit.plan.question import Question
 

@@ -6,7 +6,7 @@ import pytest
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.errors import ErrorCode, Refused
-from tacit.plan.plan import plan_for
+from tacit.plan.bind_question import plan_for
 from tacit.policy.load import load
 
 

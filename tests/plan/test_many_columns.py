@@ -13,9 +13,9 @@ from tacit.aggregates.base import BoundAggregate
 from tacit.aggregates.registry import read_question as parse
 from tacit.errors import ErrorCode, Refused
 from tacit.plan import accuracy
+from tacit.plan.bind_question import MAX_MEASUREMENTS, plan_for
 from tacit.plan.compound_plan import plan_question
 from tacit.plan.explain import explain
-from tacit.plan.plan import MAX_MEASUREMENTS, plan_for
 from tacit.sampling import gaussian
 
 MANY = 100

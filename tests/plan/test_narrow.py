@@ -12,7 +12,8 @@ from tests.support.counts import examples
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.errors import ErrorCode, Refused
-from tacit.plan.plan import Plan, plan_for
+from tacit.plan.bind_question import plan_for
+from tacit.plan.plan import Plan
 from tacit.plan.planner import Planner, make_plans
 from tacit.plan.question import Question
 

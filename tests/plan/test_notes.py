@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from tests.support.counts import examples
 
 from tacit.aggregates.registry import read_question as parse
+from tacit.plan.bind_question import plan_for
 from tacit.plan.explain import explain
-from tacit.plan.plan import Plan, plan_for
+from tacit.plan.plan import Plan
 from tacit.policy.load import load
 from tacit.policy.model import Policy
 

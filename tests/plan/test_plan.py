@@ -22,9 +22,10 @@ from tacit.aggregates.registry import read_question as parse
 from tacit.answers.stored import Release
 from tacit.mechanisms.partition import PartitionSelection
 from tacit.mechanisms.threshold import Threshold
+from tacit.plan.bind_question import plan_for
 from tacit.plan.explain import explain
 from tacit.plan.noise import Pick
-from tacit.plan.plan import Plan, plan_for
+from tacit.plan.plan import Plan
 from tacit.plan.split import MAX_GROUPS
 from tacit.policy.model import Policy
 from tacit.privacy.loss import Compose, LaplaceNoise, decode, encode

@@ -9,7 +9,7 @@ import pytest
 from tacit.aggregates.registry import read_question
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.plan.accuracy import plan_within
-from tacit.plan.plan import plan_for
+from tacit.plan.bind_question import plan_for
 from tacit.plan.planner import Planner, make_plans
 from tacit.plan.question import Question
 

@@ -16,10 +16,11 @@ from tests.support.counts import FULL
 from tacit.aggregates.registry import read_question as parse
 from tacit.engines.reference import ReferenceEngine
 from tacit.errors import ErrorCode, Refused
+from tacit.plan.bind_question import bind_question, plan_for
 from tacit.plan.contribution import vector_l2_sensitivity
 from tacit.plan.join_pairs import JoinPair
 from tacit.plan.noise import Part
-from tacit.plan.plan import Plan, bind_question, plan_for
+from tacit.plan.plan import Plan
 from tacit.policy.load import load
 from tacit.policy.model import Policy
 from tacit.privacy.sensitivity import ContributionBounds

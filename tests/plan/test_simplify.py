@@ -12,7 +12,7 @@ from tests.support.counts import FULL
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.engines.evaluate import evaluate
-from tacit.plan.plan import plan_for
+from tacit.plan.bind_question import plan_for
 from tacit.plan.simplify import simplify_filter
 from tacit.query.functions import COMPARISONS, Function
 from tacit.query.nodes import Call, Case, Clamp, ColumnReference, Literal, Scalar, walk

@@ -14,7 +14,8 @@ from tacit.curator.tables import table_schemas
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.engines.reference import ReferenceEngine
 from tacit.errors import ErrorCode, Refused
-from tacit.plan.plan import Plan, plan_for
+from tacit.plan.bind_question import plan_for
+from tacit.plan.plan import Plan
 from tacit.policy.load import load
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.nodes import WindowStatistic

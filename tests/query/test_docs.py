@@ -14,9 +14,10 @@ from tacit.curator.curator import open as open_curator
 from tacit.curator.views import Schema
 from tacit.demo import clinic
 from tacit.errors import ErrorCode, Failed, Refused, TacitError
+from tacit.plan.bind_question import plan_for
 from tacit.plan.compound_plan import plan_question
 from tacit.plan.constants import MAX_CONSTANT_ROWS
-from tacit.plan.plan import MAX_EPSILON, MIN_EPSILON, plan_for
+from tacit.plan.plan import MAX_EPSILON, MIN_EPSILON
 from tacit.plan.public_tables import MAX_JOINED_ROWS, MAX_PUBLIC_ROWS
 from tacit.plan.split import MAX_GROUPS
 from tacit.policy.load import load

@@ -13,7 +13,7 @@ import pytest
 from tacit.aggregates.registry import read_question as parse
 from tacit.curator.curator import Curator
 from tacit.errors import ErrorCode, ParameterError, Refused
-from tacit.plan.plan import plan_for
+from tacit.plan.bind_question import plan_for
 from tacit.policy.model import Policy
 
 

@@ -13,7 +13,7 @@ from tests.support.policies import caps, policy_of
 from tacit.aggregates.registry import read_question as parse
 from tacit.attacks.recovered import max_expected_accuracy
 from tacit.errors import ParameterError
-from tacit.plan.plan import plan_for
+from tacit.plan.bind_question import plan_for
 from tacit.policy.load import load
 from tacit.privacy.unit import Neighbors
 from tacit.trial.attack_comparison import attack_policy

@@ -24,7 +24,7 @@ from tacit.curator.tables import check_join_columns, table_schemas
 from tacit.demo.clinic import POLICY_TEXT
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.errors import ParameterError, PolicyError, Refused
-from tacit.plan.plan import plan_for
+from tacit.plan.bind_question import plan_for
 from tacit.policy.load import load
 from tacit.sampling.bits import ReplayBits
 from tacit.trial.neighbors import SyntheticDatabase, generate_neighbors

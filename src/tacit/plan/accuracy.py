@@ -11,9 +11,10 @@ from typing import Any
 
 from tacit.arithmetic import to_rational
 from tacit.errors import ErrorCode, ParameterError, Refused
+from tacit.plan.bind_question import bind_question, read_epsilon
 from tacit.plan.compound import is_compound
 from tacit.plan.flatten import flatten_query
-from tacit.plan.plan import MAX_EPSILON, MIN_EPSILON, Plan, bind_question, read_epsilon
+from tacit.plan.plan import MAX_EPSILON, MIN_EPSILON, Plan
 from tacit.policy.model import Policy
 from tacit.query.nodes import Query, ReleasedValue
 

@@ -32,11 +32,11 @@ from tacit.answers.program import (
 from tacit.canonical import canonical_text
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.aliases import read_aliases
+from tacit.plan.bind_question import BoundQuestion, bind_question, check_size
 from tacit.plan.canonical import PLANS
 from tacit.plan.constants import evaluate_constants
 from tacit.plan.flatten import aggregates
 from tacit.plan.grouping_sets import GroupedQuery, key_name
-from tacit.plan.plan import BoundQuestion, bind_question, check_size
 from tacit.plan.public_keys import mark_kept
 from tacit.plan.public_tables import (
     MAX_JOINED_ROWS,

@@ -13,10 +13,11 @@ from tacit.answers.program import Nothing, ProgramColumn
 from tacit.arithmetic import Number
 from tacit.canonical import canonical_text
 from tacit.errors import ErrorCode, Refused
+from tacit.plan.bind_question import plan_for, read_epsilon
 from tacit.plan.canonical import PLANS
 from tacit.plan.compound import compound, is_compound, read_joins
 from tacit.plan.flatten import flatten_query
-from tacit.plan.plan import Plan, plan_for, read_epsilon
+from tacit.plan.plan import Plan
 from tacit.plan.probe import ProbedColumn, probed_columns
 from tacit.plan.public_tables import PublicRead
 from tacit.plan.rewrite import count_values

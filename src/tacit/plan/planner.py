@@ -18,10 +18,12 @@ from tacit.arithmetic import to_rational
 from tacit.errors import ErrorCode, Refused
 from tacit.mechanisms.weighted_selection import WeightedGaussianSelection
 from tacit.plan.accuracy import plan_within
+from tacit.plan.bind_question import bind_reading, read_epsilon
 from tacit.plan.compound_plan import AnyPlan, plan_question
-from tacit.plan.plan import Plan, bind_reading, read_as_written, read_epsilon
+from tacit.plan.plan import Plan
 from tacit.plan.public_tables import PublicRead
 from tacit.plan.question import Question
+from tacit.plan.reading import read_as_written
 from tacit.plan.rewrite import has_subqueries
 from tacit.policy.model import Policy
 from tacit.query.nodes import Query

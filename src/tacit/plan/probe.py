@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from tacit.engines.evaluate import evaluate
 from tacit.errors import Refused
+from tacit.plan.bind_question import bind_bounded
 from tacit.plan.flatten import aggregates
-from tacit.plan.plan import bind_bounded
 from tacit.plan.scope import Scope, expand_stars
 from tacit.policy.model import Policy
 from tacit.query.functions import COMPARISONS, Function

@@ -44,7 +44,7 @@ FEATURES = {
     "learn": "from tacit.learn import LogisticRegression\nLogisticRegression(epsilon=1)",
     "serve": "from tacit.serve.server import serve\nfrom tacit.serve import http",
 }
-TRIED_ELSEWHERE = {"fast", "spark", "torch", "dev"}  # speed only; Java; two gigabytes; the tests
+TRIED_ELSEWHERE = {"catalog", "fast", "spark", "torch", "dev"}  # of the wire; speed only; Java; two gigabytes; tests
 
 
 def run(*command: str | Path, cwd: Path | None = None, must: bool = True) -> str:

@@ -42,7 +42,7 @@ FEATURES = {
     "notebook": "from IPython.core.interactiveshell import InteractiveShell\n"
     "InteractiveShell().run_line_magic('load_ext', 'tacit')",
     "learn": "from tacit.learn import LogisticRegression\nLogisticRegression(epsilon=1)",
-    "serve": "from tacit.serve.server import serve\nfrom tacit.serve import http",
+    "serve": "from tacit.serve import http, server",
 }
 TRIED_ELSEWHERE = {"catalog", "fast", "spark", "torch", "dev"}  # of the wire; speed only; Java; two gigabytes; tests
 

@@ -1,0 +1,74 @@
+"""What costs again after a policy was edited, as the page on growing data says it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tacit
+
+pytestmark = pytest.mark.slow
+SQL = "SELECT ward, SUM(age) AS s FROM visits GROUP BY ward"
+POLICY: dict[str, Any] = {
+    "data": {"epoch": 1},
+    "privacy": {"epsilon": 10, "delta": 1e-6, "delta_per_question": 1e-9},
+    "analysts": {"ada": {"epsilon": 5}},
+    "tables": {
+        "visits": {
+            "unit": "who",
+            "max_rows": "auto",
+            "columns": {
+                "ward": {"type": "text", "values": ["A", "B"]},
+                "age": {"type": "int", "lower": 0, "upper": 100},
+            },
+        }
+    },
+}
+ROWS = "\n".join(["who,ward,age,nights", *(f"{who},{'AB'[who % 2]},40,1" for who in range(200))])
+
+
+def spent_twice(folder: Path, edit: Callable[[dict[str, Any]], object]) -> float:
+    """How much the second asking costs, after an edit, as a share of the first."""
+    first = copy.deepcopy(POLICY) | {"ledger": {"store": str(folder / "t.ledger")}}
+    (folder / "visits.csv").write_text(ROWS + "\n")
+    first["data"]["source"] = str(folder / "visits.csv")
+    second = copy.deepcopy(first)
+    edit(second)
+    spent = []
+    for policy in (first, second):
+        with tacit.open(policy) as curator:
+            ada = curator.analyst("ada")
+            ada.ask(SQL, epsilon=1)
+            spent.append(float(ada.budget.to_dict()["own"]["spent"]))
+    return (spent[1] - spent[0]) / spent[0]
+
+
+FREE: dict[str, Callable[[dict[str, Any]], object]] = {
+    "who may ask": lambda p: p["analysts"].update(ben={"epsilon": 1}),
+    "how much": lambda p: p["analysts"]["ada"].update(epsilon=7),
+    "the overall budget": lambda p: p["privacy"].update(epsilon=20, delta=1e-5),
+    "today": lambda p: p["data"].update(today="2025-12-31"),
+    "dialect": lambda p: p["data"].update(dialect="duckdb"),
+}
+AGAIN: dict[str, Callable[[dict[str, Any]], object]] = {
+    "delta_per_question": lambda p: p["privacy"].update(delta_per_question=1e-8),
+    "epoch": lambda p: p["data"].update(epoch=2),
+    "a column more": lambda p: p["tables"]["visits"]["columns"].update(nights={"type": "int"}),
+    "bounds": lambda p: p["tables"]["visits"]["columns"]["age"].update(upper=110),
+    "keys": lambda p: p["tables"]["visits"]["columns"]["ward"].update(values=["A", "B", "C"]),
+    "caps": lambda p: p["tables"]["visits"].update(max_rows={"auto_up_to": 50}),
+}
+
+
+@pytest.mark.parametrize("edit", FREE)
+def test_what_does_not_change_the_meaning_is_free(tmp_path: Path, edit: str):
+    assert spent_twice(tmp_path, FREE[edit]) == 0
+
+
+@pytest.mark.parametrize("edit", AGAIN)
+def test_what_changes_the_meaning_costs_again(tmp_path: Path, edit: str):
+    assert spent_twice(tmp_path, AGAIN[edit]) == pytest.approx(1)

@@ -87,7 +87,7 @@ class StatementExecutor:
     async def fields(self, statement: Statement, values: Sequence[Any]) -> tuple[WireColumn, ...] | None:
         """The columns that a statement will have; None where it has none. Free."""
         match statement.kind:
-            case StatementKind.QUESTION:
+            case StatementKind.QUESTION if statement.copy is None:
                 edited = self._question(statement, values)
                 plan = await self._await_service(edited, self._plan(edited.text))
                 return results.answer_columns(answer_columns(plan.recipe), self.transaction.settings.intervals)

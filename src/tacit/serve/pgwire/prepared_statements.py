@@ -87,7 +87,10 @@ class Portal:
             if asks and self.intervals != performer.transaction.settings.intervals:
                 raise _result_type_error()
             self.outcome = await performer.outcome(self.prepared.statement, self.values, self.bound)
-        outcome = self.outcome
+        outcome, copy = self.outcome, self.prepared.statement.copy
+        if copy is not None:
+            self.outcome = replace(outcome, rows=())  # asked once, and all of it is sent
+            return outcome.encode_copy(copy)
         if outcome.fields is None:
             return [protocol.encode_complete(outcome.tag)]
         fields = results.apply_formats(outcome.fields, self.formats)

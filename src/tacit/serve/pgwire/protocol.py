@@ -290,6 +290,16 @@ def encode_data_row(values: Sequence[bytes | None]) -> bytes:
     return _message(b"D", b"".join(parts))
 
 
+def encode_copy_out(*, binary: bool, columns: int) -> bytes:
+    """Say that rows follow, in which format, and of how many columns."""
+    return _message(b"H", struct.pack(f"!bh{columns}h", binary, columns, *[binary] * columns))
+
+
+def encode_copy_data(data: bytes) -> bytes:
+    """A part of what is copied out."""
+    return _message(b"d", data)
+
+
 def encode_complete(tag: str) -> bytes:
     """A statement is done."""
     return _message(b"C", _encode_text(tag))
@@ -299,5 +309,6 @@ PARSED = _message(b"1")
 BOUND = _message(b"2")
 CLOSED = _message(b"3")
 NO_DATA = _message(b"n")
+COPY_DONE = _message(b"c")
 SUSPENDED = _message(b"s")
 EMPTY = _message(b"I")

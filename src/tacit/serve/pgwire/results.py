@@ -11,6 +11,7 @@ from tacit.answers.columns import AnswerColumn, IntervalKind
 from tacit.curator.views import AnalystBudget
 from tacit.query.types import Type
 from tacit.serve.pgwire import protocol
+from tacit.serve.pgwire.copy_out import CopyFormat, encode_copy
 from tacit.serve.pgwire.protocol import WireColumn
 from tacit.serve.pgwire.sqlstate import PROTOCOL, WireError
 from tacit.serve.pgwire.types import FLOAT8, TEXT, encode, size_of, type_oid
@@ -53,6 +54,15 @@ class StatementResult:
     def command_tag(self) -> str:
         """The tag with the number of rows."""
         return f"{self.tag} {len(self.rows)}" if self.tag == "SELECT" else self.tag
+
+    def encode_copy(self, how: CopyFormat) -> Iterator[bytes]:
+        """All of it as COPY sends it, from the first message to the last."""
+        assert self.fields is not None
+        assert not isinstance(self.rows, EncodedRows)  # those are of the catalog
+        yield from encode_copy(how, self.fields, self.rows)
+        if self.notice is not None:
+            yield protocol.encode_notice(*self.notice)
+        yield protocol.encode_complete(f"COPY {len(self.rows)}")
 
 
 def make_column(name: str, oid: int) -> WireColumn:

@@ -164,6 +164,9 @@ class WireSession:
     async def _perform(self, part: Statement) -> None:
         outcome = await self._performer.outcome(part)
         self._extended.forget_statements(part)
+        if part.copy is not None:
+            await self._send(outcome.encode_copy(part.copy))
+            return
         first = [] if outcome.fields is None else [protocol.encode_row_description(outcome.fields)]
         rows = results.encode_rows(outcome.fields or (), outcome.rows)
         last = [] if outcome.notice is None else [protocol.encode_notice(*outcome.notice)]

@@ -13,6 +13,7 @@ from itertools import pairwise
 from tacit.policy.model import Policy
 from tacit.query.lexer import Token
 from tacit.serve.pgwire.casts import CastRewriter
+from tacit.serve.pgwire.copy_out import CopyFormat, parse_copy
 from tacit.serve.pgwire.edits import Edit
 from tacit.serve.pgwire.settings import is_setting
 from tacit.serve.pgwire.sqlstate import SYNTAX, WireError, unsupported_error
@@ -29,7 +30,6 @@ _IGNORED = {
 }
 _NEVER = "nothing is ever written: SELECT ... only"
 _REFUSED = {
-    "COPY": "take the answer of a SELECT, or of psql with \\g file or --csv",
     "LISTEN": "there is nothing to wait for",
     "NOTIFY": "notifications are not supported",
     "DECLARE": "an answer is small: fetch all of it, without a named cursor",
@@ -68,7 +68,7 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement of the client's text, from `start` to `end` in it."""
+    """A statement of the client's text, from `start` to `end` in it. Rows are sent as `copy` says where it is there."""
 
     kind: StatementKind
     text: str
@@ -76,6 +76,7 @@ class Statement:
     tag: str = ""
     name: str = ""
     assignments: tuple[Assignment, ...] = ()
+    copy: CopyFormat | None = None
 
     @property
     def forgets(self) -> str | None:
@@ -131,6 +132,11 @@ def classify_statement(text: str, found: Sequence[Token], policy: Policy, *, has
             return Statement(StatementKind.ROLLBACK_TO if to else StatementKind.ROLLBACK, text, made, "ROLLBACK")
         case "EXPLAIN":
             return _parse_explain(text, found)
+        case "COPY":
+            inner, copy = parse_copy(found)
+            if not inner or not _is_question(inner, policy):
+                raise unsupported_error("COPY of what is no question", "COPY (SELECT COUNT(*) FROM ...) TO STDOUT")
+            return Statement(StatementKind.QUESTION, text, tuple(inner), "COPY", copy=copy)
     if first.key in _IGNORED:
         name = found[-1].text if first.key == "DEALLOCATE" and found[-1].key != "ALL" else ""
         return Statement(StatementKind.IGNORED, text, made, _IGNORED[first.key], name=name)

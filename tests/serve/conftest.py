@@ -171,5 +171,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, make_clinic: Callable[..., 
 @pytest.fixture(scope="module")
 def client(served: Served) -> Iterator[httpx.Client]:
     """A client of the server that trusts its certificate."""
-    with httpx.Client(base_url=served.http, verify=ssl.create_default_context(cafile=served.cafile)) as opened:
+    with httpx.Client(
+        timeout=60, base_url=served.http, verify=ssl.create_default_context(cafile=served.cafile)
+    ) as opened:
         yield opened

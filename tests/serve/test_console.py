@@ -122,7 +122,7 @@ def visitor(served):
 
     def make():
         tls = ssl.create_default_context(cafile=served.cafile)
-        opened.append(httpx.Client(base_url=served.http, verify=tls))
+        opened.append(httpx.Client(timeout=60, base_url=served.http, verify=tls))
         return Visitor(opened[-1])
 
     yield make
@@ -709,7 +709,7 @@ def test_the_demo_is_served_and_says_who_may_come_in():
             said += line
         place = re.search(r"http://127\.0\.0\.1:\d+", said)[0]
         password = re.search(r"name ada +password (\w+)", said)[1]
-        with httpx.Client(base_url=place) as client:
+        with httpx.Client(timeout=60, base_url=place) as client:
             ada = Visitor(client)
             response = ada.sign_in("ada", password)
             assert response.status_code == 303

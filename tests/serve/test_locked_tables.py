@@ -36,7 +36,7 @@ def test_a_locked_table_is_refused_everywhere_for_nothing_and_the_owner_sees_it(
             ben.ask(COUNT.format(1), epsilon=0.5)
         assert (refused.value.code, "tacit tables unlock visits" in refused.value.fix) == ("table-locked", True)
     tls = ssl.create_default_context(cafile=locked.cafile)
-    with httpx.Client(base_url=locked.http, verify=tls) as client:
+    with httpx.Client(timeout=60, base_url=locked.http, verify=tls) as client:
         headers = {"Authorization": f"Bearer {locked.key('ada')}"}
         told = client.post("/v1/ask", json={"sql": COUNT.format(2), "epsilon": 0.5}, headers=headers)
         assert (told.status_code, told.json()["error"]["code"]) == (423, "table-locked")

@@ -51,7 +51,7 @@ def is_shared(names: list[str]) -> bool:
 @pytest.mark.parametrize("media", responses.MEDIA_TYPES)
 def test_over_http_and_so_is_a_repeat(served, writers, media):
     headers = {"Authorization": f"Bearer {served.key('ada')}", "Accept": media}
-    with httpx.Client(base_url=served.http, verify=trusting(served), headers=headers) as client:
+    with httpx.Client(timeout=60, base_url=served.http, verify=trusting(served), headers=headers) as client:
         for _ in range(2):
             assert client.post("/v1/ask", json={"sql": LONG, "epsilon": 0.01}).status_code == 200
     assert len(writers) == 2 and is_shared(writers)
@@ -68,7 +68,7 @@ def test_over_postgres(served, writers):
 
 def test_in_a_download_of_the_console_which_counts_as_a_request(served, writers, monkeypatch):
     token = re.compile(r'name="csrf" value="([^"]+)"')
-    with httpx.Client(base_url=served.http, verify=trusting(served), follow_redirects=True) as browser:
+    with httpx.Client(timeout=60, base_url=served.http, verify=trusting(served), follow_redirects=True) as browser:
         page = browser.get("/console/sign-in")
         form = {"name": "ada", "password": served.clinic.secrets["ada"].password, "csrf": token.search(page.text)[1]}
         page = browser.post("/console/sign-in", data=form)

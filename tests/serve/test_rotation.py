@@ -26,7 +26,9 @@ def test_the_command_ends_open_sessions_of_every_kind(serving, clinic, command):
             psycopg.connect(
                 f"{dsn} password={secrets.password}", autocommit=True, options="-c tacit.epsilon=0.5"
             ) as wire,
-            httpx.Client(base_url=served.http, verify=ssl.create_default_context(cafile=served.cafile)) as web,
+            httpx.Client(
+                timeout=60, base_url=served.http, verify=ssl.create_default_context(cafile=served.cafile)
+            ) as web,
         ):
             key = {"Authorization": f"Bearer {secrets.key}"}
             assert wire.execute(COUNT).fetchone() is not None

@@ -61,7 +61,7 @@ def test_no_log_has_a_key_a_password_a_question_or_a_path(client, bearer, served
     client.get(f"/{SECRET}?key={key}&password={password}", headers=bearer)
     client.get("/v1/budget", headers={"Authorization": f"Bearer {key}x"})
     client.get("/v1/budget", headers={"Authorization": f"Basic {SECRET}", "Cookie": key})
-    with httpx.Client(verify=ssl.create_default_context(cafile=served.cafile)) as other:
+    with httpx.Client(timeout=60, verify=ssl.create_default_context(cafile=served.cafile)) as other:
         other.get(f"{served.http}/v1/schema", headers={**bearer, "Idempotency-Key": SECRET, "User-Agent": SECRET})
     ours = [line for line in lines if not line.startswith(("httpx", "httpcore"))]
     assert "tacit.serve INFO http POST /v1/ask 200 ada" in ours
@@ -211,7 +211,7 @@ def test_a_page_may_set_a_header_of_its_own():
 def test_wrong_keys_read_the_same_and_lock_nobody_out(make_clinic, tmp_path, serving):
     with serving(make_clinic(tmp_path), postgres=None) as served:
         trust = ssl.create_default_context(cafile=served.cafile)
-        with httpx.Client(base_url=served.http, verify=trust) as client:
+        with httpx.Client(timeout=60, base_url=served.http, verify=trust) as client:
 
             def budget(key: str) -> httpx.Response:
                 return client.get("/v1/budget", headers={"Authorization": f"Bearer {key}"})

@@ -222,7 +222,7 @@ def test_what_remains_is_never_below_zero():
 
 def test_costs_in_words():
     assert BudgetCharge.zero().text == "0"
-    assert BudgetCharge(1, 0, 0, 0).text == "0.000000000001"
+    assert BudgetCharge(1, 0, 0, 0).text == "0.000000001"  # rounded up
     assert compute_charge(PureDp(Fraction(5, 2))).text == "2.5"
     assert compute_charge(PureDp(Fraction(100))).text == "100"  # not 1E+2
     assert compute_charge(PureDp(Fraction(1, 3))).text == "0.333333333334"  # rounded up

@@ -28,6 +28,7 @@ from tacit.privacy.guarantee import epsilon_from_rho, near_epsilon_of_rho
 from tacit.privacy.loss import Compose, Loss
 
 GRAINS_PER_EPSILON = 10**12
+READABLE = GRAINS_PER_EPSILON // 10**9  # to which an epsilon is rounded in a sentence, up where spent, down where left
 GRAINS_PER_DELTA = 10**18
 GRAINS_PER_RHO = 10**15
 LARGEST = 2**63 - 1  # what a database integer holds; a charge that is larger stands for one that is never admitted
@@ -86,11 +87,11 @@ class BudgetCharge:
 
     @property
     def text(self) -> str:
-        """The epsilon as exact text, with the delta where there is one, in three digits rounded up."""
+        """The epsilon, rounded up to nine decimals, with the delta where there is one, in three digits rounded up."""
         if self.epsilon == LARGEST:  # Gaussian noise at a delta of zero: only filter B can admit it
             return f"without bound, rho {digits_above(Fraction(self.rho, GRAINS_PER_RHO))}"
         delta = f", delta {digits_above(Fraction(self.delta_a, GRAINS_PER_DELTA))}" if self.delta_a else ""
-        return format_epsilon(self.epsilon) + delta
+        return format_epsilon(-(-self.epsilon // READABLE) * READABLE) + delta
 
 
 @dataclass(frozen=True)

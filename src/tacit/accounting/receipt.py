@@ -8,6 +8,7 @@ from fractions import Fraction
 from tacit.accounting.filters import (
     GRAINS_PER_DELTA,
     GRAINS_PER_RHO,
+    READABLE,
     BudgetCharge,
     BudgetStatus,
     format_epsilon,
@@ -73,10 +74,9 @@ class Receipt:
         cost = (
             "a repeat, free" if self.repeat and self.charged == BudgetCharge.zero() else f"epsilon {self.charged.text}"
         )
-        left = (
-            f"{format_epsilon(self.analyst_budget.remaining)} of {format_epsilon(self.analyst_budget.cap.epsilon)} left"
-        )
-        return f"{cost} · {self.analyst} has {left} · entry {self.entry} · head {self.head[:12]}"
+        left = format_epsilon(self.analyst_budget.remaining // READABLE * READABLE)
+        of = format_epsilon(self.analyst_budget.cap.epsilon)
+        return f"{cost} · {self.analyst} has {left} of {of} left · entry {self.entry} · head {self.head[:12]}"
 
     def to_dict(self) -> dict[str, int | float | str]:
         """Return the receipt as plain values, as `tacit ledger verify --receipt` takes it.

@@ -10,6 +10,7 @@ from typing import Any
 from tacit.accounting.filters import (
     GRAINS_PER_DELTA,
     GRAINS_PER_EPSILON,
+    READABLE,
     BudgetStatus,
     format_epsilon,
     is_within_basic,
@@ -24,8 +25,6 @@ from tacit.policy.model import ROW_UNIT, Column, Policy, Table, UnitForeignKey
 from tacit.policy.promise import RecordedSpending
 from tacit.query.timestamps import to_datetime
 from tacit.query.types import TIME_TYPES
-
-_READABLE = GRAINS_PER_EPSILON // 10**6  # to which an epsilon that is left is rounded down in a sentence
 
 
 @dataclass(frozen=True)
@@ -125,13 +124,12 @@ def describe_spent(standing: BudgetStatus) -> str:
     if is_within_zcdp(spent, cap) and not is_within_basic(spent, cap):
         return f"{100 * spent.rho / cap.rho:.3g}% of epsilon {format_epsilon(cap.epsilon)}, counted by rho"
     delta = f" and delta {format_delta(spent.delta_a)} of {format_delta(cap.delta_a)}"
-    return f"epsilon {format_epsilon(spent.epsilon)} of {format_epsilon(cap.epsilon)}" + (
-        delta if spent.delta_a or cap.delta_a else ""
-    )
+    told = format_epsilon(-(-spent.epsilon // READABLE) * READABLE)
+    return f"epsilon {told} of {format_epsilon(cap.epsilon)}" + (delta if spent.delta_a or cap.delta_a else "")
 
 
 def _describe_standing(standing: BudgetStatus, month: str = "") -> str:
-    left = standing.remaining // _READABLE * _READABLE
+    left = standing.remaining // READABLE * READABLE
     return f"{describe_spent(standing)}{month}, with {format_epsilon(left)} left"
 
 

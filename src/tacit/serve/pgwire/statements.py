@@ -27,9 +27,11 @@ _IGNORED = {
     "RELEASE": "RELEASE",
     "SAVEPOINT": "SAVEPOINT",
 }
+_FROM_INSIDE = frozenset({"EXTRACT", "SUBSTRING", "TRIM", "OVERLAY"})  # functions with FROM between their arguments
 _NEVER = "nothing is ever written: SELECT ... only"
 _REFUSED = {
-    "COPY": "take the answer of a SELECT, or of psql with \\g file or --csv",
+    "COPY": "take the answer of a SELECT: psql \\g file or --csv, ADBC adbc.postgresql.use_copy=false, "
+    "ConnectorX and polars protocol='cursor'",
     "LISTEN": "there is nothing to wait for",
     "NOTIFY": "notifications are not supported",
     "DECLARE": "an answer is small: fetch all of it, without a named cursor",
@@ -147,9 +149,9 @@ def _is_question(found: Sequence[Token], policy: Policy) -> bool:
     It is where FROM or JOIN names one. Where they name some other table, it is, and hears that there is none, unless
     something of the catalog is named too. Without any table it is about the catalog, which knows the constants.
     """
-    named = False
+    named, inner = False, _operand_places(found)
     for index, token in enumerate(found[:-1]):
-        if token.key in {"FROM", "JOIN"}:
+        if token.key in {"FROM", "JOIN"} and index not in inner:
             at = index + 1
             if found[at].text == SCHEMA and at + 2 < len(found) and found[at + 1].key == ".":
                 at += 2
@@ -159,6 +161,22 @@ def _is_question(found: Sequence[Token], policy: Policy) -> bool:
                 if following != "." and policy.table(found[at].text):
                     return True
     return named and not any(_is_catalog_name(found, index) for index in range(len(found)))
+
+
+def _operand_places(found: Sequence[Token]) -> set[int]:
+    """Where FROM comes before an operand and no table: extract(year FROM now()), x IS DISTINCT FROM y."""
+    places, callers = set(), [""]
+    for index, token in enumerate(found):
+        before = found[index - 1].key if index else ""
+        if token.key == "(":
+            callers.append(before)
+        elif token.key == ")" and len(callers) > 1:
+            callers.pop()
+        elif token.key == "FROM":
+            tested = before == "DISTINCT" and index > 1 and found[index - 2].key in {"IS", "NOT"}
+            if tested or callers[-1] in _FROM_INSIDE:
+                places.add(index)
+    return places
 
 
 def _is_constant(found: Sequence[Token]) -> bool:

@@ -37,6 +37,7 @@ _log = logging.getLogger("tacit.serve")
 _THREAD_SWITCH_INTERVAL = (
     0.0001  # seconds a thread computes before another may: a repeat has some thirty calls that wait so long
 )
+_LAST_WORDS = 1.0  # seconds for sessions to end in, after the last question
 _GC_THRESHOLDS = (10_000, 10, 10)  # a million new objects before all are looked through, while nobody else can work
 
 
@@ -170,8 +171,7 @@ async def serve_curator(
         await service.close(settings.patience)
         await asyncio.gather(*tasks)
         if wire is not None:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(wire.wait_closed(), 1)
+            await wire.wait_closed(_LAST_WORDS)
     return service.in_use
 
 

@@ -85,6 +85,9 @@ SAME = [
     "SELECT generate_series(1,3)",
     "SELECT '150000'::int/100, 7/2, 7/2.0, -7/2, 1.50 + 1, 0.1::float8 + 0.2",
     "SELECT * FROM current_schema()",
+    "SELECT extract(year FROM current_date) > 2000, trim(both FROM current_user), substring(current_user FROM 2)",
+    "SELECT extract(day FROM d) FROM generate_series('2025-01-01'::date, '2025-01-03', '1 day') d",
+    "SELECT current_user IS DISTINCT FROM session_user, current_user IS NOT DISTINCT FROM session_user",
     "SELECT current_user, session_user, current_database(), current_catalog, current_schema, current_schemas(true)",
     "SELECT version(), current_setting('server_version'), current_setting('server_version_num')",
     "SELECT column_name, data_type, ordinal_position, is_nullable FROM information_schema.columns "
@@ -221,6 +224,13 @@ def test_what_a_statement_sets_is_kept_by_its_session_alone(served, free):
         )
         with pytest.raises(psycopg.Error, match="not a number in its range"):
             one.execute("SELECT set_config('tacit.epsilon', 'much', false)")
+        for local in ("true", "false"):
+            with pytest.raises(psycopg.Error, match="client_encoding is not spoken here"):
+                one.execute(f"SELECT set_config('client_encoding', 'LATIN1', {local}), 'é'")
+        with pytest.raises(psycopg.Error, match="client_encoding is not spoken here"):
+            one.execute(
+                "SELECT set_config('client_encoding', 'LATIN1', false), set_config('tacit.request', 'é', false)"
+            )
         one.execute("SET timezone = 'nowhere'")  # which Tacit keeps and PostgreSQL does not take
         assert one.execute("SELECT 1").fetchone() == (1,)
 

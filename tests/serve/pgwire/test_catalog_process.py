@@ -252,14 +252,17 @@ def test_a_process_that_is_killed_is_replaced(served, which):
                 except WireError as error:
                     states.append(error.sqlstate)
                     await asyncio.sleep(0.05)
-            return told, states, rows is not None and rows[0].endswith(b"ada"), found["postmaster"]
+            until = time.monotonic() + 10
+            while (catalog._place / "1").exists() and time.monotonic() < until:
+                await asyncio.sleep(0.01)
+            left = [each for each in found.values() if is_there(each)], (catalog._place / "1").exists()
+            return told, states, rows is not None and rows[0].endswith(b"ada"), left
         finally:
             await catalog.close()
 
-    told, states, answered, postmaster = served.run(work())
+    told, states, answered, left = served.run(work())
     assert told == "57014" and answered and set(states) <= {"57014"}
-    if which == "supervisor":
-        os.kill(postmaster, signal.SIGQUIT)  # nobody watches it any longer
+    assert left == ([], False)  # no process and no folder, while the server goes on
 
 
 @pytest.mark.slow
@@ -280,6 +283,41 @@ def test_a_catalog_that_is_closed_leaves_no_process_and_no_file(served):
     place, processes = served.run(work())
     assert not place.exists()
     wait_for(lambda: not any(map(is_there, processes)))
+
+
+@pytest.mark.slow
+@linux
+def test_a_catalog_is_closed_while_a_statement_runs(served):
+    async def work():
+        catalog = Catalog(served.curator.policy, Limits(seconds=60.0))
+        await catalog.run("ada", "clinic", CatalogStatement("SELECT 1"))
+        running = asyncio.create_task(catalog.run("ada", "clinic", CatalogStatement(FOREVER)))
+        await asyncio.sleep(0.1)
+        place, processes = catalog._place, [catalog.pid("ada"), *commands(catalog.pid("ada")).values()]
+        await catalog.close()
+        (told,) = await asyncio.gather(running, return_exceptions=True)
+        return place, processes, told
+
+    place, processes, told = served.run(work())
+    assert not place.exists() and not any(map(is_there, processes))
+    assert isinstance(told, WireError) and told.sqlstate == "57014"
+
+
+@pytest.mark.slow
+def test_a_stop_while_the_first_files_are_made_leaves_none_of_them(served, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # where no template is kept yet
+    monkeypatch.delenv("CACHE_DIRECTORY", raising=False)
+
+    async def work():
+        catalog = Catalog(served.curator.policy)
+        listener = await start_listener(served.service, served.authenticator, "127.0.0.1", 0, catalog=catalog)
+        while catalog._place is None or not (catalog._place / "template").exists():
+            await asyncio.sleep(0.01)
+        listener.close()
+        await listener.wait_closed(patience=0.01)
+        return catalog._place
+
+    assert not served.run(work()).exists()
 
 
 @pytest.mark.slow

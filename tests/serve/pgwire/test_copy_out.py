@@ -127,6 +127,15 @@ def test_a_question_is_asked_once_whichever_way_it_is_sent(served, how):
         assert served.spent("ada") == pytest.approx(before + 0.5)
 
 
+def test_constants_are_copied_for_nothing(served):
+    with psycopg.connect(served.dsn("ada"), autocommit=True) as ada:
+        before = served.spent("ada")
+        with ada.cursor().copy("COPY (SELECT 1 AS a) TO STDOUT (FORMAT binary)") as copy:
+            copy.set_types(["int8"])
+            assert list(copy.rows()) == [(1,)]
+        assert served.spent("ada") == before
+
+
 def test_parameters_of_a_copy(served):
     with psycopg.connect(served.dsn("ada", options="-c tacit.epsilon=0.5"), autocommit=True) as ada:
         asked = "COPY (SELECT COUNT(*) FROM visits WHERE age > %s) TO STDOUT"

@@ -289,3 +289,29 @@ def test_rows_that_portals_hold_for_later_are_bounded_together(raw):
             client.socket.sendall(SYNC)
             ended.append({kind for kind, _ in client.until(b"Z")} & {b"s", b"E"})
         assert ended == [{b"s"}] * 2 + [{b"E"}] * 2  # each is about 1.5 million bytes, and 4 million are the most
+
+
+@pytest.mark.slow
+def test_rows_held_for_later_are_bounded_over_all_sessions_and_go_with_their_session(raw, served, monkeypatch):
+    monkeypatch.setattr("tacit.serve.pgwire.prepared_statements._MOST_HELD_BY_ANALYST", 4_000_000)
+    wide = b"SELECT i, '" + b"x" * 150 + b"' FROM generate_series(1, 9000) AS g(i)"  # about 1.5 million bytes
+    clients, ended, held = [raw() for _ in range(4)], [], served.listener.wire._services.held
+    for client in clients:
+        client.login()
+        client.query("BEGIN")
+        client.send(b"P", b"\0" + wide + b"\0\0\0")
+        client.send(b"B", b"a\0\0\0\0\0\0\0\0")
+        client.send(b"E", b"a\0\0\0\0\1")  # one row now, and the others later
+        client.socket.sendall(SYNC)
+        ended.append({kind for kind, _ in client.until(b"Z")} & {b"s", b"E"})
+    assert ended == [{b"s"}] * 2 + [{b"E"}] * 2
+    assert 2_800_000 < held["ada"] < 4_000_000
+    portals = [session._extended.portals for session in served.listener.wire._sessions.values()]
+    clients[0].query("ROLLBACK")
+    assert 1_400_000 < held["ada"] < 2_000_000
+    for client in clients:
+        client.socket.close()
+    until = time.monotonic() + 10
+    while "ada" in held and time.monotonic() < until:
+        time.sleep(0.01)
+    assert "ada" not in held and not any(portals)

@@ -34,6 +34,7 @@ ASKED = [
     ("SELECT width_bucket(cost, $1, $2, $3) AS b, COUNT(*) AS n FROM visits GROUP BY 1", 0.0, 100.0, 4),
     ("SELECT COUNT(*) FROM visits WHERE visited >= $1 AND insured = $2", DAY, True),
     ("SELECT ward, COUNT(*) FROM visits GROUP BY ward ORDER BY 2 LIMIT $1 OFFSET $2", 1, 0),
+    ("SELECT SUM(CASE WHEN age > $1 THEN $2 WHEN age > 9 THEN 2 ELSE 0 END) FROM visits", 30, 1),
 ]
 # What PostgreSQL has no function for, or gives a type that a day is not of.
 OWN = [
@@ -100,3 +101,26 @@ def test_a_day_that_was_asked_as_a_text_is_the_same_question_as_a_date(served):
             spent = served.spent()
             assert connection.execute(text.format(new)).fetchall() == first
             assert served.spent() == spent
+
+
+def test_a_whole_number_beside_whole_numbers_in_a_case_is_the_same_question_as_its_literal(served):
+    async def ask():
+        connection = await asyncpg.connect(
+            host="127.0.0.1",
+            port=served.port,
+            user="ada",
+            password=served.passwords["ada"],
+            database="clinic",
+            ssl=served.context(),
+            server_settings={"tacit.epsilon": "0.25"},
+        )
+        try:
+            text = "SELECT SUM(CASE WHEN age > $1 THEN $2 ELSE 0 END) AS n FROM visits"
+            first = await connection.fetchval(text.replace("$1", "34").replace("$2", "1"))
+            spent = served.spent()
+            return first, await connection.fetchval(text, 34, 1), served.spent() - spent
+        finally:
+            await connection.close()
+
+    first, second, charged = asyncio.run(ask())
+    assert first == second and charged == 0

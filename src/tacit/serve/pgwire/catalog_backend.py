@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tacit.serve.pgwire.protocol import VERSION, MessageReader, WireColumn
 from tacit.serve.pgwire.results import EncodedRows
-from tacit.serve.pgwire.sqlstate import INTERNAL, WireError
+from tacit.serve.pgwire.sqlstate import BAD_VALUE, INTERNAL, WireError
 
 _SOCKET = ".s.PGSQL.5432"
 _LARGEST = 1_000_000  # bytes of a message that is no row
@@ -137,8 +137,7 @@ class Backend:
         self._writer.write(main + _message(b"D", b"P\0") + _EXECUTE + watch + _SYNC)
         output = _Output(limits)
         await self._finish(output, watch)
-        # Six bytes are before the only value of a row: how many values there are, and the length of this one.
-        read = tuple(json.loads(row[6:]) for row in (*before.later, *output.later))
+        read = tuple(map(_read_settings, (*before.later, *output.later)))
         return CatalogResult(output.fields or (), EncodedRows(output.rows, output.size), read)
 
     async def _prepare(self, statement: CatalogStatement) -> None:
@@ -211,11 +210,15 @@ class Backend:
         except OSError:
             pass
         finally:
-            self._writer.close()
-            if self._handle is not None:
-                os.close(self._handle)
-                self._handle = None
+            self.release()
         return True
+
+    def release(self) -> None:
+        """Close the connection. A statement that is under way ends with an error where its process has ended."""
+        self._writer.close()
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
 
     def _signal(self, kind: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -288,6 +291,16 @@ def _read_columns(body: MessageReader) -> tuple[WireColumn, ...]:
         size, modifier, binary = body.int16(), body.int32(), body.int16() == 1
         found.append(WireColumn(name, oid, size, binary, table, number, modifier))
     return tuple(found)
+
+
+def _read_settings(row: bytes) -> dict[str, str | None]:
+    """The settings in the only value of a row, after six bytes: how many values there are, and the length of it."""
+    try:
+        found: dict[str, str | None] = json.loads(row[6:])
+    except ValueError:  # the statement has set another encoding
+        what = "refused [parameter]: client_encoding is not spoken here"
+        raise WireError(BAD_VALUE, what, "SET client_encoding = 'UTF8'") from None
+    return found
 
 
 def _read_error(body: MessageReader) -> WireError:

@@ -25,6 +25,7 @@ from tacit.serve.pgwire.sqlstate import WireError
 
 _SUPERVISOR = Path(__file__).with_name("catalog_supervisor.py")
 _START = 30.0  # seconds
+_END = 5.0
 _RETRY = 0.01
 _IN_USE = "55006"
 _GUARDED = (
@@ -133,10 +134,11 @@ class CatalogCluster:
         with contextlib.suppress(OSError):  # it has ended
             self._process.stdin.write(b"x")
             self._process.stdin.close()
-        if self._backend is not None:
-            backend, self._backend = self._backend, None
-            await backend.close()
         await asyncio.to_thread(self._process.wait)
+        backend, self._backend = self._backend, None
+        if backend is not None:
+            backend.release()
+        await asyncio.to_thread(_remove, self.folder)
 
 
 class _Maintenance:
@@ -167,6 +169,14 @@ class _Maintenance:
     async def aclose(self) -> None:
         if self._backend is not None:
             await self._backend.close()
+
+
+def _remove(folder: Path) -> None:
+    """Remove what a supervisor that was killed has left: PostgreSQL is ending, and may write there meanwhile."""
+    until = time.monotonic() + _END
+    while folder.exists() and time.monotonic() < until:
+        shutil.rmtree(folder, ignore_errors=True)
+        time.sleep(_RETRY)
 
 
 def _start(programs: Programs, template: Path, folder: Path, limits: Limits) -> subprocess.Popen[bytes]:

@@ -6,7 +6,8 @@ of Tacit.
 **Theorem.** No process and no file of a catalog outlives the server, however that ends. Proof: the kernel closes the
 server's end of the pipe when the server ends, by whatever signal; this program then ends PostgreSQL, which ends its
 own processes, and removes the folder of the catalog. Where the server asks for its end with a byte, or PostgreSQL ends
-by itself, it removes its own part of that folder. On Linux, processes that PostgreSQL leaves behind become children of
+by itself, it removes its own part of that folder. Where this program itself is killed, Linux ends PostgreSQL by a
+signal, and the server removes its folder. On Linux, processes that PostgreSQL leaves behind become children of
 this program, which kills them all; elsewhere they end by themselves when they notice.
 
 The limits set here hold for every process that PostgreSQL starts, since limits are inherited and no statement can
@@ -29,6 +30,7 @@ _NICE = 10  # below the server itself, where cores are few
 _PATIENCE = 8.0  # seconds; PostgreSQL kills what does not end within five
 _LARGEST_FILE = 256_000_000
 _ADOPT = 36  # PR_SET_CHILD_SUBREAPER of Linux
+_END_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 _SHARED_LINE = 6  # of postmaster.pid: the key and the number of its segment of shared memory
 
 
@@ -42,10 +44,11 @@ def main() -> None:
         os.set_blocking(descriptor, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wakened, warn_on_full_buffer=False)
+    parent = os.getpid()
     process = os.fork()
     if not process:
         try:
-            _become_postgres(folder, program, int(user), int(group), int(memory))
+            _become_postgres(folder, program, int(user), int(group), int(memory), parent)
         finally:
             os._exit(1)
     ended = orphaned = False
@@ -64,7 +67,7 @@ def main() -> None:
     shutil.rmtree(os.path.dirname(folder) if orphaned else folder, ignore_errors=True)
 
 
-def _become_postgres(folder: str, program: str, user: int, group: int, memory: int) -> None:
+def _become_postgres(folder: str, program: str, user: int, group: int, memory: int, parent: int) -> None:
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
@@ -88,6 +91,10 @@ def _become_postgres(folder: str, program: str, user: int, group: int, memory: i
         os.setgroups([])
         os.setgid(group)
         os.setuid(user)
+    with contextlib.suppress(AttributeError):  # a change of the user forgets it, so it comes last
+        ctypes.CDLL(None).prctl(_END_WITH_PARENT, int(signal.SIGQUIT), 0, 0, 0)
+    if os.getppid() != parent:
+        return
     os.execve(program, [program, "-D", os.path.join(folder, "data"), "-k", folder], os.environ)  # noqa: S606 - no shell is wanted
 
 

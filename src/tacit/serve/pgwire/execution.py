@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from tacit.answers.answer import Answer
@@ -27,7 +27,7 @@ from tacit.serve.pgwire.credential import WireCredential
 from tacit.serve.pgwire.edits import EditedText
 from tacit.serve.pgwire.protocol import WireColumn
 from tacit.serve.pgwire.results import StatementResult
-from tacit.serve.pgwire.settings import SHARED
+from tacit.serve.pgwire.settings import WATCHED
 from tacit.serve.pgwire.sqlstate import CANCELED, UNKNOWN_SETTING, WireError, to_wire_error
 from tacit.serve.pgwire.statements import Statement, StatementKind, adapt_to_parser, classify_statement
 from tacit.serve.pgwire.tacit_schema import find_explained_questions, has_budget_view
@@ -48,11 +48,15 @@ _TRANSACTION_ENDS = frozenset({StatementKind.COMMIT, StatementKind.ROLLBACK, Sta
 
 @dataclass(frozen=True)
 class WireServices:
-    """What all sessions share: the service, what answers catalog queries, and how many messages an analyst may send."""
+    """What all sessions share: the service, what answers catalog queries, and how many messages an analyst may send.
+
+    `held` is how many bytes of rows the sessions of each analyst hold for later.
+    """
 
     service: CuratorService
     catalog: Catalog
     messages: Throttle
+    held: dict[str, int] = field(default_factory=dict)
 
     @property
     def policy(self) -> Policy:
@@ -72,6 +76,7 @@ class StatementExecutor:
     ) -> None:
         self._services = services
         self.classify = services.classify
+        self.held = services.held
         self.credential = credential
         self._database = database
         self._running: asyncio.Task[Any] | None = None
@@ -204,7 +209,7 @@ class StatementExecutor:
             budget = await self._await_service(edited, self._services.service.budget(self._who))
             settings[BUDGET] = json.dumps(results.budget_row(budget))
         sets = any(token.text.lower() == "set_config" for token in statement.tokens)
-        request = CatalogStatement(edited.text, settings, SHARED if sets else (), bound)
+        request = CatalogStatement(edited.text, settings, WATCHED if sets else (), bound)
         self._admit(edited)
         work = self._services.catalog.run(self._who, self._database, request)
         found: CatalogResult = await self._await_catalog(statement, edited, work)

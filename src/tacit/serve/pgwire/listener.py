@@ -140,6 +140,7 @@ class ConnectionHandler:
             await session.run()
         finally:
             del self._sessions[key]
+            session.end()
 
     async def _caller(self, channel: MessageStream, connection: ServedConnection | None) -> str:
         """The address of whoever connects, by a proxy's word where it is one that is believed."""
@@ -284,12 +285,15 @@ class Listener:
         self._sweeping.cancel()
         self.wire.stop()
 
-    async def wait_closed(self) -> None:
-        """Wait until all have ended."""
+    async def wait_closed(self, patience: float | None = None) -> None:
+        """Wait until all have ended, for `patience` seconds at most; then end the catalog, however long that takes."""
         try:
-            await self.wire.wait_stopped()
-            for server in self._servers:
-                await server.wait_closed()
+            async with asyncio.timeout(patience):
+                await self.wire.wait_stopped()
+                for server in self._servers:
+                    await server.wait_closed()
+        except TimeoutError:
+            pass
         finally:
             await self.wire.catalog.close()
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 from tacit.policy.model import Policy
@@ -171,14 +172,26 @@ def _flat(found: Sequence[Token]) -> list[Token]:
 
 
 def _infer_choice(found: Sequence[Token], index: int) -> int | None:
-    """A number in THEN and ELSE of a CASE that is summed or averaged."""
+    """In THEN and ELSE of a CASE that is summed or averaged, the type of the numbers beside it, or else a float."""
     if found[index - 1].key not in {"THEN", "ELSE"}:
         return None
     for position in range(index - 1, max(2, index - _MAX_LOOKBACK), -1):
         if found[position].key == "CASE":
             summed = found[position - 1].key == "(" and found[position - 2].key in {"SUM", "AVG"}
-            return FLOAT8 if summed else None
+            return _type_beside(found, position) if summed else None
     return None
+
+
+def _type_beside(found: Sequence[Token], case: int) -> int:
+    """An integer where the numbers in THEN and ELSE of a CASE are: 1 and 1.0 are different questions."""
+    near = found[case : case + 2 * _MAX_LOOKBACK]
+    end = next((at for at, token in enumerate(near) if token.key == "END"), len(near))
+    beside = [
+        after.text
+        for before, after in pairwise(near[:end])
+        if before.key in {"THEN", "ELSE"} and after.kind == "number"
+    ]
+    return INT4 if beside and all(each.isdecimal() for each in beside) else FLOAT8
 
 
 def write_literal(value: object) -> str:

@@ -39,6 +39,7 @@ _CELL = 60  # bytes of one value of an answer, about
 _LONGEST_NAME = 200  # of a statement or a portal
 _MOST_PORTALS = 16  # each may hold an answer
 _MOST_HELD = 4_000_000  # bytes of rows that they hold for later
+_MOST_HELD_BY_ANALYST = 64_000_000  # over all sessions
 _MOST_BYTES = 200_000  # of all values of a portal
 
 
@@ -149,6 +150,7 @@ class ExtendedProtocol:
     statements: dict[str, PreparedStatement] = field(default_factory=dict)
     portals: dict[str, Portal] = field(default_factory=dict)
     described: dict[str, tuple[tuple[WireColumn, ...] | None, bool]] = field(default_factory=dict)
+    held: int = 0  # bytes of rows, as counted in `performer.held`
 
     def parse(self, body: MessageReader) -> bytes:
         """Prepare a statement. Free."""
@@ -199,6 +201,7 @@ class ExtendedProtocol:
         told, portal.intervals = self.described.get(called, (None, False))
         portal.described = None if told is None else results.apply_formats(told, wanted)
         self.portals[name] = portal
+        self._count_held()
         return protocol.BOUND
 
     async def describe(self, body: MessageReader) -> bytes:
@@ -247,12 +250,29 @@ class ExtendedProtocol:
         return messages
 
     def _check_held(self, name: str) -> None:
-        """Forget the portal of this name where all of them hold too much."""
-        held = [each.byte_size for each in self.portals.values() if each.byte_size]
-        if len(held) > 1 and sum(held) > _MOST_HELD:
-            del self.portals[name]
-            what = f"the portals hold more than {_MOST_HELD // 1_000_000:,} MB of rows that were not fetched"
-            raise WireError(TOO_MUCH, what, "fetch all rows of a portal at once, or close some")
+        """Forget the portal of this name where all of them hold too much, or those of all sessions of the analyst."""
+        total = self._count_held()
+        own = self.portals[name].byte_size
+        if own and own < self.held and self.held > _MOST_HELD:
+            most = _MOST_HELD
+        elif own and total > _MOST_HELD_BY_ANALYST:
+            most = _MOST_HELD_BY_ANALYST
+        else:
+            return
+        del self.portals[name]
+        self._count_held()
+        what = f"the portals hold more than {most // 1_000_000:,} MB of rows that were not fetched"
+        raise WireError(TOO_MUCH, what, "fetch all rows of a portal at once, or close some")
+
+    def _count_held(self) -> int:
+        """Count the rows that the portals hold; the bytes that all sessions of the analyst hold."""
+        now, who = sum(each.byte_size for each in self.portals.values()), self.performer.credential.name
+        total = self.performer.held.get(who, 0) + now - self.held
+        self.held = now
+        self.performer.held[who] = total
+        if not total:
+            del self.performer.held[who]
+        return total
 
     def close(self, body: MessageReader) -> bytes:
         """Forget a statement or a portal."""
@@ -262,6 +282,7 @@ class ExtendedProtocol:
             self._forget(name)
         elif kind == b"P":
             self.portals.pop(name, None)
+            self._count_held()
         else:
             raise WireError(PROTOCOL, "only statements and portals are closed")
         return protocol.CLOSED
@@ -278,7 +299,15 @@ class ExtendedProtocol:
 
     def end_transaction(self) -> None:
         """Portals end with their transaction."""
-        self.portals.clear()
+        if self.portals:
+            self.portals.clear()
+            self._count_held()
+
+    def end(self) -> None:
+        """Forget everything now: the garbage collector may be long in coming."""
+        self.end_transaction()
+        self.statements.clear()
+        self.described.clear()
 
     def _statement(self, name: str) -> PreparedStatement:
         if name not in self.statements:

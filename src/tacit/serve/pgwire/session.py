@@ -60,6 +60,10 @@ class WireSession:
         """Stop waiting for what runs."""
         self._performer.cancel()
 
+    def end(self) -> None:
+        """Forget what the client has left: prepared statements, and rows that it did not fetch."""
+        self._extended.end()
+
     async def run(self) -> None:
         """Serve the client until it goes away, or must."""
         self._ready()

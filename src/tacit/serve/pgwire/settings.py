@@ -95,6 +95,7 @@ _SHARED = (
     "lc_numeric lc_time"
 )
 SHARED = (*TACIT_SETTINGS, *_SHARED.split())
+WATCHED = (*SHARED, "client_encoding")  # what `set_config` may change; an encoding that is not spoken is then refused
 _DEFAULTS = TACIT_SETTINGS | _FIXED | _CHANGEABLE
 _MOST_LENGTH = 500
 _TIME = re.compile(r"(\d{1,10})\s*(ms|s|min|h|d)?", re.ASCII)

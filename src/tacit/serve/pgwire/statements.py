@@ -28,6 +28,7 @@ _IGNORED = {
     "RELEASE": "RELEASE",
     "SAVEPOINT": "SAVEPOINT",
 }
+_FROM_INSIDE = frozenset({"EXTRACT", "SUBSTRING", "TRIM", "OVERLAY"})  # functions with FROM between their arguments
 _NEVER = "nothing is ever written: SELECT ... only"
 _REFUSED = {
     "LISTEN": "there is nothing to wait for",
@@ -134,7 +135,7 @@ def classify_statement(text: str, found: Sequence[Token], policy: Policy, *, has
             return _parse_explain(text, found)
         case "COPY":
             inner, copy = parse_copy(found)
-            if not inner or not _is_question(inner, policy):
+            if not inner or not (_is_question(inner, policy) or _is_constant(inner)):
                 raise unsupported_error("COPY of what is no question", "COPY (SELECT COUNT(*) FROM ...) TO STDOUT")
             return Statement(StatementKind.QUESTION, text, tuple(inner), "COPY", copy=copy)
     if first.key in _IGNORED:
@@ -153,9 +154,9 @@ def _is_question(found: Sequence[Token], policy: Policy) -> bool:
     It is where FROM or JOIN names one. Where they name some other table, it is, and hears that there is none, unless
     something of the catalog is named too. Without any table it is about the catalog, which knows the constants.
     """
-    named = False
+    named, inner = False, _operand_places(found)
     for index, token in enumerate(found[:-1]):
-        if token.key in {"FROM", "JOIN"}:
+        if token.key in {"FROM", "JOIN"} and index not in inner:
             at = index + 1
             if found[at].text == SCHEMA and at + 2 < len(found) and found[at + 1].key == ".":
                 at += 2
@@ -165,6 +166,22 @@ def _is_question(found: Sequence[Token], policy: Policy) -> bool:
                 if following != "." and policy.table(found[at].text):
                     return True
     return named and not any(_is_catalog_name(found, index) for index in range(len(found)))
+
+
+def _operand_places(found: Sequence[Token]) -> set[int]:
+    """Where FROM comes before an operand and no table: extract(year FROM now()), x IS DISTINCT FROM y."""
+    places, callers = set(), [""]
+    for index, token in enumerate(found):
+        before = found[index - 1].key if index else ""
+        if token.key == "(":
+            callers.append(before)
+        elif token.key == ")" and len(callers) > 1:
+            callers.pop()
+        elif token.key == "FROM":
+            tested = before == "DISTINCT" and index > 1 and found[index - 2].key in {"IS", "NOT"}
+            if tested or callers[-1] in _FROM_INSIDE:
+                places.add(index)
+    return places
 
 
 def _is_constant(found: Sequence[Token]) -> bool:

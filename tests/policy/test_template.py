@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from tacit.engines.left_out import LeftOut
 from tacit.engines.source_columns import SourceColumn
 from tacit.errors import PolicyError
-from tacit.policy.check import DELTA_RULE
+from tacit.policy.check import DELTA_RULE, find_name_problem
 from tacit.policy.load import load
 from tacit.policy.model import Type, UnitForeignKey
+from tacit.policy.tables import DuplicateNames
 from tacit.policy.template import StarterChoices, explain_left_out, render_template
 
 
@@ -180,7 +181,9 @@ def test_any_names_give_toml(source: str, tables: dict[str, list[tuple[str, Type
     assert entries["data"]["source"] == source
     for name, some in read.items():
         declared = entries["tables"][name]["columns"]
-        listed = [(column.name, column.kind) for column in some if explain_left_out(column) is None]
+        names = DuplicateNames()
+        named = [column for column in some if not (find_name_problem(column.name) or names(column.name))]
+        listed = [(column.name, column.kind) for column in named if explain_left_out(column) is None]
         assert [(column, declared[column]["type"]) for column in declared] == listed
         assert entries["tables"][name]["unit"] == person or "?"
 
@@ -212,3 +215,19 @@ def test_what_the_owner_decides_is_written(tmp_path: Path):
     assert [column.name for column in customers.columns] == ["email", "city"]
     assert [(a.name, a.budget.epsilon) for a in policy.analysts] == [("bob", Fraction(5, 4))]
     assert policy.budget.epsilon == Fraction(5, 2)
+
+
+@pytest.mark.parametrize("name", ["a\nb", "#a", "*", "x" * 129, "", "SIZE"])
+def test_columns_whose_names_no_policy_may_have_are_left_out_unnamed(name: str, tmp_path: Path):
+    read = [SourceColumn("size", Type.INT), SourceColumn(name, Type.TEXT)]
+    text = render_template("visits.csv", {"visits": read}, StarterChoices("row"))
+    assert "# column 2 is left out, for its name: " in text
+    (tmp_path / "tacit.toml").write_text(text, encoding="utf-8")
+    (table,) = load(tmp_path / "tacit.toml").tables
+    assert [column.name for column in table.columns] == ["size"]
+
+
+def test_what_the_values_are_like_is_not_written():
+    read = [SourceColumn("code", Type.TEXT, distinct=1.0), SourceColumn("age", Type.INT)]
+    text = render_template("visits.csv", {"visits": read}, StarterChoices("row"))
+    assert '# code = { type = "text" }    # left out: it may describe somebody' in text

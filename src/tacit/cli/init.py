@@ -97,6 +97,7 @@ def _describe(tables: Tables, choices: StarterChoices, policy: Path) -> Iterator
     """What was written, what the owner should know of it, and what to do next."""
     from tacit.policy.propose import propose_person
     from tacit.policy.template import explain_left_out
+    from tacit.terminal import LONGEST, one_line
 
     check = f"tacit check -p {policy}"
     if not tables:
@@ -105,7 +106,7 @@ def _describe(tables: Tables, choices: StarterChoices, policy: Path) -> Iterator
     yield f"Wrote {policy}."
     for table, columns in tables.items():
         reasons = [
-            f"{column.name} ({reason})"
+            f"{one_line(column.name, LONGEST)} ({reason})"
             for column in columns
             if (reason := explain_left_out(column)) is not None and (table, column.name) not in choices.listed
         ]

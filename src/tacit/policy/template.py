@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from tacit.engines.left_out import LeftOut
 from tacit.engines.source_columns import SourceColumn
-from tacit.policy.check import DELTA_RULE, format_decimal
+from tacit.policy.check import DELTA_RULE, find_name_problem, format_decimal
 from tacit.policy.locate import format_key, quote_string
 from tacit.policy.model import ROW_UNIT, Type, UnitForeignKey, is_database_url
 from tacit.policy.propose import (
@@ -22,6 +22,7 @@ from tacit.policy.propose import (
     propose_person,
     propose_units,
 )
+from tacit.policy.tables import DuplicateNames
 from tacit.terminal import one_line
 
 _TOP = """\
@@ -183,11 +184,16 @@ def _write_tables(tables: Tables, choices: StarterChoices) -> str:
 def _write_table(
     name: str, columns: Sequence[SourceColumn], proposal: UnitProposal | None, choices: StarterChoices
 ) -> str:
+    names = DuplicateNames()
+    problems = [find_name_problem(column.name) or names(column.name) for column in columns]
     keys = [format_key(column.name) for column in columns]
-    width = max(map(len, keys), default=0)
+    width = max((len(key) for key, problem in zip(keys, problems, strict=True) if not problem), default=0)
+    # Such a name is not written: it may hold rows of a CSV file, where a quote of its header is never closed.
     lines = [
-        f"{_write_column(name, column, f'{key:<{width}}', choices)}\n"
-        for key, column in zip(keys, columns, strict=True)
+        f"# column {number} is left out, for its name: {problem}\n"
+        if problem
+        else f"{_write_column(name, column, f'{key:<{width}}', choices)}\n"
+        for number, (key, column, problem) in enumerate(zip(keys, columns, problems, strict=True), 1)
     ]
     # without such a column the unit is likely each row, or nobody, and max_rows would be an error
     commented = "# " if proposal is None else ""
@@ -220,6 +226,8 @@ def _write_column(table: str, column: SourceColumn, key: str, choices: StarterCh
     if (table, column.name) in choices.listed:
         return f"{key} = {declared}"
     reason = explain_left_out(column)
+    if explain_left_out(column._replace(distinct=None, length=None)) != reason:
+        reason = "it may describe somebody"  # what its values are like is for the owner alone
     return (
         f"{key} = {declared}"
         if reason is None

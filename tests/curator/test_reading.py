@@ -258,7 +258,7 @@ def test_one_row_in_capitals_does_not_rename_a_group(tmp_path):
 
 @pytest.mark.slow
 def test_check_says_it_too(tmp_path):
-    from tacit.cli.policy import _check_data
+    from tacit.cli.check import _check_data
 
     for number, made in enumerate(
         ["not UTF-8, in pages", "a collated column", "a view that fails", "a unit of floats"]

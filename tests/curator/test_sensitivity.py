@@ -454,7 +454,7 @@ def loss(plan: Plan, one: dict, other: dict, neighbors: Neighbors) -> Fraction:
 
 def counted(plan: Plan, row: tuple) -> int:
     """What the selection of keys looks at in a group."""
-    return sum(factor * row[position] for factor, position in plan._selection_count())
+    return plan._selection_counts({(): row})[()]
 
 
 def shown(plan: Plan, one: dict, other: dict, every: list, felt: int) -> Fraction:

@@ -202,7 +202,7 @@ def test_a_refusal_is_the_same_whatever_the_rows(usual, tmp_path):
     with Curator(policy, Raising(), Ledger(tmp_path / "none", budget_limits(policy)), ReplayBits(b"")) as curator:
         ada = curator.analyst("ada")
         for text in (
-            "SELECT SUM(loose) FROM v",
+            "SELECT VARIANCE(loose) FROM v",
             "SELECT SUM(1.0 / i) FROM v",
             "SELECT COUNT(*) FROM v JOIN public ON v.free = public.code",
             "SELECT COUNT(*) FROM v AS a JOIN v AS c ON a.t = c.t",

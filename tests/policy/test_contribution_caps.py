@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tacit.curator.views import Schema
 from tacit.errors import PolicyError
 from tacit.mechanisms.clip_choice import share_for_choice
+from tacit.plan.key_selection import MOST_KEYS
 from tacit.policy.check import check_policy
 from tacit.policy.contribution_caps import KEYS_PER_UNIT, MAX_GROUPS, MAX_ROWS_PER_GROUP
 from tacit.policy.load import load
@@ -134,7 +135,7 @@ def test_the_guide_says_the_shares_of_epsilon_and_shows_tables_that_load():
     assert rows[-1][0] == "1"
     shown = re.findall(r"^```text\n(max_.*?)^```", page, re.DOTALL | re.MULTILINE)
     assert [policy_of(**tomllib.loads(text)).tables[0].auto for text in shown] == [True, True, False]
-    assert f"at most {KEYS_PER_UNIT}\nprivate keys" in page
+    assert f"up to {MOST_KEYS:,} keys of a patient count" in GUIDE.read_text(encoding="utf-8")
 
 
 def toml_of(caps: dict[str, Any]) -> str:

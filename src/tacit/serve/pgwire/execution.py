@@ -29,7 +29,7 @@ from tacit.serve.pgwire.protocol import WireColumn
 from tacit.serve.pgwire.results import StatementResult
 from tacit.serve.pgwire.settings import WATCHED
 from tacit.serve.pgwire.sqlstate import CANCELED, UNKNOWN_SETTING, WireError, to_wire_error
-from tacit.serve.pgwire.statements import Statement, StatementKind, adapt_to_parser, classify_statement
+from tacit.serve.pgwire.statements import Statement, StatementKind, adapt_to_parser, classify_statement, is_constant
 from tacit.serve.pgwire.tacit_schema import find_explained_questions, has_budget_view
 from tacit.serve.pgwire.throttle import Throttle
 from tacit.serve.pgwire.transaction import Transaction
@@ -160,7 +160,8 @@ class StatementExecutor:
 
     async def _ask(self, statement: Statement, values: Sequence[Any]) -> StatementResult:
         settings = self.transaction.settings
-        epsilon, within = settings.epsilon_or_within
+        # constants cost nothing at any epsilon, so none need be set for them
+        epsilon, within = (_DEFAULT_EPSILON, None) if is_constant(statement.tokens) else settings.epsilon_or_within
         edited = self._question(statement, values)
         question = Question(edited.text, epsilon, within, settings.confidence, settings.request, settings.dialect)
         answer = await self._await_service(edited, self._services.service.ask(self._who, question))

@@ -109,7 +109,7 @@ def classify_statement(text: str, found: Sequence[Token], policy: Policy, *, has
     first = found[0]
     made = tuple(found)
     if first.key in _SELECTS:
-        is_question = _is_question(found, policy) or (not has_catalog and _is_constant(found))
+        is_question = _is_question(found, policy) or (not has_catalog and is_constant(found))
         return Statement(StatementKind.QUESTION if is_question else StatementKind.CATALOG, text, made, "SELECT")
     second = found[1].key if len(found) > 1 else ""
     match first.key:
@@ -135,7 +135,7 @@ def classify_statement(text: str, found: Sequence[Token], policy: Policy, *, has
             return _parse_explain(text, found)
         case "COPY":
             inner, copy = parse_copy(found)
-            if not inner or not (_is_question(inner, policy) or _is_constant(inner)):
+            if not inner or not (_is_question(inner, policy) or is_constant(inner)):
                 raise unsupported_error("COPY of what is no question", "COPY (SELECT COUNT(*) FROM ...) TO STDOUT")
             return Statement(StatementKind.QUESTION, text, tuple(inner), "COPY", copy=copy)
     if first.key in _IGNORED:
@@ -184,7 +184,7 @@ def _operand_places(found: Sequence[Token]) -> set[int]:
     return places
 
 
-def _is_constant(found: Sequence[Token]) -> bool:
+def is_constant(found: Sequence[Token]) -> bool:
     """Whether a SELECT names no table and calls no function."""
     calls = (before.kind in {"word", "name"} and after.key == "(" for before, after in pairwise(found))
     return not any(token.key == "FROM" for token in found) and not any(calls)

@@ -19,9 +19,7 @@ def show_tour(folder: Path, pause: bool = False, console: Console | None = None)
         if pause:
             console.input("[dim]Enter goes on[/dim] ")
     console.rule(style="dim")
-    console.print(
-        "On your own data: [bold]tacit init your.parquet[/bold], fill in the policy, [bold]tacit check[/bold]."
-    )
+    console.print("On your own data: [bold]tacit init your.csv --guided[/bold], then [bold]tacit check[/bold].")
 
 
 def show_step(console: Console, number: int, step: TourStep) -> None:

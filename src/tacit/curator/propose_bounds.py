@@ -23,6 +23,7 @@ from tacit.query.value_bins import Edge
 _MOST_KEYS = 50  # that are proposed as a list
 _TIGHTER = 4  # times narrower than declared bounds are, before others are proposed
 _NEGLIGIBLE = Fraction(1, 10)  # of the farther bound, where zero is as good as the nearer one
+_MOST_OUTSIDE = 0.25  # of the units, with bounds that are proposed
 _LAST_INT = 2**63 - 1
 
 
@@ -90,9 +91,13 @@ def _propose_keys(column: Column, found: ColumnProfile) -> tuple[str, str] | Non
 
 
 def _propose_bounds(column: Column, histogram: NoisyHistogram) -> tuple[str, str] | None:
-    """Bounds that hold all bins that are shown; None where there are none, or declared ones are nearly as narrow."""
-    shown = histogram.shown
-    if not shown:
+    """Bounds that hold all bins that are shown.
+
+    None where there are none, where more than a quarter of the units may lie outside, because they are too few for this
+    epsilon to tell, and where declared bounds are nearly as narrow.
+    """
+    shown, outside = histogram.shown, histogram.outside
+    if not shown or (outside is not None and outside.high > _MOST_OUTSIDE):
         return None
     if column.type in NUMERIC_TYPES:
         lower, upper = _round_numbers(column.type, shown[0].lower, shown[-1].upper)
@@ -102,7 +107,6 @@ def _propose_bounds(column: Column, histogram: NoisyHistogram) -> tuple[str, str
         lower, upper = max(lower, column.lower), min(upper, column.upper)
         if upper <= lower or (column.upper - column.lower) < _TIGHTER * (upper - lower):
             return None
-    outside = histogram.outside
     most = "" if outside is None else f"at most {100 * outside.high:.2g}% of the units may lie outside"
     settings = [f'type = "{column.type}"', f"lower = {_write_bound(column.type, lower)}"]
     settings.append(f"upper = {_write_bound(column.type, upper)}")

@@ -49,7 +49,7 @@ TRIED_ELSEWHERE = {"catalog", "fast", "spark", "torch", "dev"}  # of the wire; s
 
 def run(*command: str | Path, cwd: Path | None = None, must: bool = True) -> str:
     """The output of a command, which must succeed."""
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(  # noqa: S603 - pip, and the programs that it installed
         list(map(str, command)), cwd=cwd, capture_output=True, text=True, check=False, timeout=600
     )
     if must and done.returncode:

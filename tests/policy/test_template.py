@@ -185,7 +185,7 @@ def test_any_names_give_toml(source: str, tables: dict[str, list[tuple[str, Type
         named = [column for column in some if not (find_name_problem(column.name) or names(column.name))]
         listed = [(column.name, column.kind) for column in named if explain_left_out(column) is None]
         assert [(column, declared[column]["type"]) for column in declared] == listed
-        assert entries["tables"][name]["unit"] == person or "?"
+        assert entries["tables"][name]["unit"] == (person or "?")
 
 
 def test_what_the_owner_decides_is_written(tmp_path: Path):

@@ -2,12 +2,13 @@
 
 Everything in it follows from the policy, which is public.
 
-**Theorem.** No statement is answered from an empty table. Proof: each has a row-level policy whose condition is a
+**Theorem.** No statement is answered by reading an empty table. Proof: each has a row-level policy whose condition is a
 constant that cannot be computed, the cast of a text that is no truth value. PostgreSQL adds the condition wherever the
 table is read, by whatever function or view, and computes constants when it plans, before anything runs: so every plan
 that would read the table ends in an error, EXPLAIN's too. The condition is left out for superusers and the table's
 owner, which a statement is not, and where row_security is off the plan ends in another error. What is left of the
-tables is their description.
+tables is their description. A part that PostgreSQL drops before it plans, such as rows WHERE false or a query in WITH
+that nothing uses, is not read: what is said then would be true of any rows.
 """
 
 from __future__ import annotations

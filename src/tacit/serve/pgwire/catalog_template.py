@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import logging
 import os
 import shutil
@@ -72,7 +73,8 @@ def make_template(programs: Programs, policy: Policy, place: Path, kept: Path | 
     `place` belongs to the account of the programs. A folder that cannot be read or written is done without.
     """
     statements = (cluster_statements(), database_statements(policy))
-    known = hashlib.sha256(repr((_RECIPE, programs.version, _SETTINGS, statements)).encode()).hexdigest()[:32]
+    made_from = [_RECIPE, programs.version, _SETTINGS, statements]
+    known = hashlib.sha256(json.dumps(made_from).encode()).hexdigest()[:32]
     found = None if kept is None else kept / known
     if found is not None and _is_own(found):
         with contextlib.suppress(OSError):

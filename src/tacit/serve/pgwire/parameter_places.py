@@ -1,6 +1,7 @@
 """The types that places beside and inside of function calls ask for: count(*) > $1, date_trunc($1, d), round(x, $1).
 
-A place that is misjudged costs nothing: the value is not of its type, or the question is refused.
+A place that is misjudged protects no less: the value is not of its type, the question is refused, or it is another
+one than with the constant written out, and charged as such.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.client.views import ServerResponse, error_from_json
+from tacit.client.views import error_from_json, read_budget, read_explanation, read_schema
+from tacit.demo.survey import open_survey
 from tacit.errors import ErrorCode, TacitError
 from tacit.terminal import escaped_json, one_line, several_lines
 
@@ -85,6 +86,12 @@ def test_a_servers_error_of_another_shape_is_none():
 
 
 def test_what_a_server_tells_is_printed_without_escapes():
-    told = ServerResponse({"text": HOSTILE, "who": "ada"})
-    assert is_safe(str(told), "\n") and is_safe(repr(told), "\n") and is_safe(repr(ServerResponse({"who": HOSTILE})))
-    assert told.who == "ada" and ServerResponse({"who": HOSTILE}).who == HOSTILE  # values stay what they are
+    grains = {"own": [[0] * 4, [10**12] * 4], "overall": [[0] * 4, [10**12] * 4]}
+    assert is_safe(str(read_budget({"who": HOSTILE, "own": {"month": HOSTILE}, "grains": grains})), "\n")
+    columns = {HOSTILE: {"type": HOSTILE, "values": [HOSTILE]}}
+    told = {"neighbors": HOSTILE, "tables": {HOSTILE: {"unit": HOSTILE, "max_rows": "auto", "columns": columns}}}
+    assert is_safe(str(read_schema(told)), "\n") and is_safe(repr(read_schema(told)), "\n")
+    with open_survey() as curator:
+        plain = curator.analyst("ada").explain("SELECT COUNT(*) AS n FROM survey", epsilon=0.5).to_dict()
+    names = ("unit", "neighbors", "keys")
+    assert is_safe(str(read_explanation({**plain, **dict.fromkeys(names, HOSTILE), "notes": [HOSTILE]})), "\n")

@@ -68,7 +68,7 @@ def check(snippet: str, follow: str, modules: list[str], folder: Path, monkeypat
 
 @pytest.mark.slow
 def test_what_an_analyst_hands_over(tmp_path, monkeypatch):
-    modules = ["arithmetic", "answers.answer", "curator.curator", "curator.ibis_expressions", "privacy.loss"]
+    modules = ["arithmetic", "answers.answer", "curator.curator", "query.ibis_expressions", "privacy.loss"]
     check(ANALYST, "skip", [f"tacit.{name}" for name in modules], tmp_path, monkeypatch)
 
 

@@ -7,6 +7,8 @@ refused [unbounded]: SUM(cost * age) has no bound
 
 from __future__ import annotations
 
+import linecache
+import traceback
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar
@@ -176,8 +178,22 @@ class TacitError(Exception):
             lines.append(f"  fix: {self.fix}")
         return "\n".join(lines)
 
+    def _render_traceback_(self) -> list[str]:
+        """Return what a notebook shows in place of a traceback: the caller's line, and the error."""
+        return [*_find_callers_line(self), *str(self).split("\n")]
+
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), self.code, self.what, self.at, self.fix, self.retry_after, self.suggestion)
+
+
+def _find_callers_line(error: BaseException) -> list[str]:
+    """The last line outside of Tacit that led to an error; none where it is not known."""
+    found = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if not frame.f_globals.get("__name__", "").startswith("tacit."):
+            text = linecache.getline(frame.f_code.co_filename, line, frame.f_globals).strip()
+            found = f"line {line}: {text}" if text else found
+    return [found] if found else []
 
 
 def _rebuild(

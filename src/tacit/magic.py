@@ -11,15 +11,19 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from tacit.errors import ParameterError
 
 if TYPE_CHECKING:
+    from rich.progress import TaskID
+
     from tacit.answers.answer import Answer
+    from tacit.answers.explanation import Explanation
+    from tacit.client.connect import RemoteAnalyst
     from tacit.curator.curator import Analyst, Curator
-    from tacit.plan.explain import Explanation
 
 
 class NotebookShell(Protocol):
@@ -47,8 +51,9 @@ def _width(item: str) -> tuple[str, float]:
 
 def _line_parser() -> _Parser:
     parser = _Parser(prog="%tacit", add_help=False)
-    parser.add_argument("policy", help="the policy file to open")
-    parser.add_argument("--as", dest="who", required=True, help="the analyst who asks")
+    parser.add_argument("policy", help="the policy file to open, or the URL of a served curator")
+    parser.add_argument("--as", dest="who", help="the analyst who asks; at a server the key in TACIT_KEY says who")
+    parser.add_argument("--cafile", help="the certificate of a server to trust")
     return parser
 
 
@@ -68,32 +73,31 @@ def _cell_parser() -> _Parser:
 
 
 class NotebookMagic:
-    """One notebook's curator and analyst."""
+    """One notebook's analyst, of a curator that is open here or served elsewhere."""
 
     def __init__(self, shell: NotebookShell) -> None:
         self._shell = shell
-        self._curator: Curator | None = None
-        self._analyst: Analyst | None = None
+        self._open: Curator | RemoteAnalyst | None = None
+        self._analyst: Analyst | RemoteAnalyst | None = None
 
-    def __call__(self, line: str, cell: str | None = None) -> Analyst | Answer | Explanation:
+    def __call__(self, line: str, cell: str | None = None) -> Analyst | RemoteAnalyst | Answer | Explanation:
         """Open a policy, or ask the question in a cell."""
         return self.open(line) if cell is None else self.ask(line, cell)
 
-    def open(self, line: str) -> Analyst:
-        """`%tacit clinic.toml --as ada`: the analyst whose questions the cells ask."""
-        from tacit.curator import curator
-
+    def open(self, line: str) -> Analyst | RemoteAnalyst:
+        """`%tacit clinic.toml --as ada`, or `%tacit https://...`: the analyst whose questions the cells ask."""
         given = _line_parser().parse_args(shlex.split(line))
-        opened = curator.open(given.policy)
-        try:
-            self._analyst = opened.analyst(given.who)
-        except BaseException:
-            opened.close()
-            raise
-        if self._curator is not None:
-            self._curator.close()
-        self._curator = opened
-        return self._analyst
+        is_remote = given.policy.startswith(("http://", "https://"))
+        if is_remote and given.who is not None:
+            raise ParameterError("%tacit", "the key says who asks at a server", fix=f"%tacit {given.policy}")
+        if not is_remote and (given.who is None or given.cafile is not None):
+            what = "who asks is not said" if given.who is None else "a policy file needs no certificate"
+            raise ParameterError("%tacit", what, fix=f"%tacit {given.policy} --as ada")
+        opened, analyst = _connect(given.policy, given.cafile) if is_remote else _open_policy(given.policy, given.who)
+        if self._open is not None:
+            self._open.close()
+        self._open, self._analyst = opened, analyst
+        return analyst
 
     def ask(self, line: str, cell: str) -> Answer | Explanation:
         """`%%tacit --epsilon 0.5`: the answer to the cell."""
@@ -114,11 +118,55 @@ class NotebookMagic:
         return found
 
 
+def _connect(url: str, cafile: str | None) -> tuple[RemoteAnalyst, RemoteAnalyst]:
+    """The analyst of a served curator, who is closed with the connection; its budget says that the key is right."""
+    from tacit.client.connect import connect
+
+    analyst = connect(url, cafile=cafile)
+    try:
+        _ = analyst.budget
+    except BaseException:
+        analyst.close()
+        raise
+    return analyst, analyst
+
+
+def _open_policy(policy: str, who: str) -> tuple[Curator, Analyst]:
+    """The curator of a policy file, and one of its analysts. A bar shows how far a large source is read."""
+    from tacit.curator import curator
+
+    with _show_progress() as tell:
+        opened = curator.open(policy, progress=tell)
+    try:
+        return opened, opened.analyst(who)
+    except BaseException:
+        opened.close()
+        raise
+
+
+@contextmanager
+def _show_progress() -> Iterator[Callable[[str, float], None]]:
+    """A bar in the notebook, once there is something to tell."""
+    from rich.progress import Progress
+
+    with ExitStack() as stack:
+        bars: list[tuple[Progress, TaskID]] = []
+
+        def tell(what: str, share: float) -> None:
+            if not bars:
+                shown = stack.enter_context(Progress(transient=True))
+                bars.append((shown, shown.add_task("", total=1.0)))
+            shown, task = bars[0]
+            shown.update(task, completed=share, description=what)
+
+        yield tell
+
+
 def load_ipython_extension(shell: NotebookShell) -> None:
     """Register the magic command `%tacit`, as `%load_ext tacit` does.
 
-    In the notebook, `%tacit clinic.toml --as ada` opens a policy, and a cell that begins with `%%tacit --epsilon 0.5`
-    is a question in SQL.
+    In the notebook, `%tacit clinic.toml --as ada` opens a policy, or `%tacit https://clinic.example:8080` a served
+    curator with the key in TACIT_KEY; and a cell that begins with `%%tacit --epsilon 0.5` is a question in SQL.
 
     Parameters
     ----------

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from tacit.accounting.filters import BudgetCharge, BudgetStatus, compute_charge, compute_limits
+from tacit.answers.analyst_budget import AnalystBudget, describe_spent, remaining_delta, standing_to_dict
 from tacit.curator.coverage import Coverage, list_coverage_remarks, measure_coverage, rows_per_unit_limits
 from tacit.curator.resources import open_engine
-from tacit.curator.views import AnalystBudget, describe_spent, remaining_delta, standing_to_dict
 from tacit.policy.load import load
 from tacit.privacy.loss import ApproximateDp, LaplaceNoise
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.policy.check import DELTA_RULE, PolicyAdvice, check_policy, format_decimal
+from tacit.arithmetic import format_decimal
+from tacit.policy.check import DELTA_RULE, PolicyAdvice, check_policy
 from tacit.policy.load import load
 
 QUIET: dict[str, Any] = {

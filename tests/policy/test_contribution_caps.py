@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.curator.views import Schema
+from tacit.curator.describe_schema import describe_schema
 from tacit.errors import PolicyError
 from tacit.mechanisms.clip_choice import share_for_choice
 from tacit.plan.key_selection import MOST_KEYS
@@ -166,7 +166,7 @@ def with_maximum(draw: st.DrawFn) -> dict[str, Any]:
 def test_every_such_table_loads_again_from_what_the_schema_shows(caps: dict[str, Any]):
     policy = policy_of(**caps)
     assert policy_of(**tomllib.loads(toml_of(caps))) == policy
-    shown = Schema(policy).to_dict()["tables"]["t"]
+    shown = describe_schema(policy).to_dict()["tables"]["t"]
     assert json.loads(json.dumps(shown)) == shown
     again = policy_of(**{name: shown[name] for name in shown if name.startswith("max_")})
     assert (again, again.digest) == (policy, policy.digest)
@@ -204,7 +204,7 @@ def test_nothing_is_advised_about_caps_that_counts_do_not_use(caps: dict[str, An
     ],
 )
 def test_analysts_are_told_that_it_is_chosen(caps: dict[str, Any], said: str):
-    assert f"each unit, a who, is protected; {said}\n" in str(Schema(policy_of(**caps)))
+    assert f"each unit, a who, is protected; {said}\n" in str(describe_schema(policy_of(**caps)))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from tacit.aggregates.registry import SYNTAX
 from tacit.aggregates.registry import read_question as parse
 from tacit.curator.curator import open as open_curator
-from tacit.curator.views import Schema
+from tacit.curator.describe_schema import describe_schema
 from tacit.demo import clinic
 from tacit.errors import ErrorCode, Failed, Refused, TacitError
 from tacit.plan.bind_question import plan_for
@@ -85,7 +85,7 @@ def test_the_numbers_in_the_pages_are_those_of_the_code():
 
 def test_the_guide_shows_the_schema_of_the_clinic(demo: Policy):
     (shown,) = re.findall(r"```text\n(.*?)\n```", GUIDE, flags=re.DOTALL)
-    assert shown == str(Schema(demo))
+    assert shown == str(describe_schema(demo))
 
 
 def test_the_guide_has_examples_of_both_kinds():

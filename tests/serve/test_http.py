@@ -130,6 +130,7 @@ def test_the_schema_and_the_budget_are_those_of_the_curator(get, served):
     assert found.pop("text") == str(local.schema) and found == json.loads(encode_json(local.schema.to_dict()))
     found = get("/v1/budget").json()
     assert (found.pop("text"), found.pop("remaining")) == (str(local.budget), local.budget.remaining)
+    assert found.pop("grains") == local.budget.to_grains()
     assert found == local.budget.to_dict()
 
 

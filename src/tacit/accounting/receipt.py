@@ -14,6 +14,7 @@ from tacit.accounting.filters import (
     format_epsilon,
 )
 from tacit.accounting.rounding import decimal_above
+from tacit.notebook_html import render_table
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,11 @@ class Receipt:
             "head": self.head,
             "signature": self.signature,
         }
+
+    def _repr_html_(self) -> str:
+        return render_table(
+            ["receipt", ""], [[name, str(value)] for name, value in self.to_dict().items()], [True, True]
+        )
 
 
 def describe_cost(cost: BudgetCharge) -> dict[str, str | float]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import html as escaping
 import math
 
 from tacit.answers.columns import AnswerColumn, AnswerTable, Estimate, IntervalKind
+from tacit.notebook_html import render_list, render_table
 from tacit.query.types import Type
 from tacit.terminal import one_line
 
@@ -27,21 +27,10 @@ def render_text(answer: AnswerTable) -> str:
 
 
 def render_html(answer: AnswerTable) -> str:
-    """The table for a notebook. Every value is escaped."""
+    """The table for a notebook, with its notes and its receipt."""
     heads, rows = _grid(answer)
-    align = ["left" if left else "right" for left in _left_aligned_columns(answer)]
-
-    def row(parts: list[str], tag: str) -> str:
-        cells = (
-            f'<{tag} style="text-align:{side}">{escaping.escape(part)}</{tag}>'
-            for part, side in zip(parts, align, strict=True)
-        )
-        return f"<tr>{''.join(cells)}</tr>"
-
-    notes = "".join(f"<li>{escaping.escape(note)}</li>" for note in [*answer.notes, str(answer.receipt)])
-    head, body = row(heads, "th"), "".join(row(parts, "td") for parts in rows)
-    table = f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
-    return f'{table}<ul style="font-size:smaller">{notes}</ul>'
+    table = render_table(heads, rows, _left_aligned_columns(answer))
+    return table + render_list([*answer.notes, str(answer.receipt)])
 
 
 def format_value(value: object, heading: AnswerColumn, cell: Estimate | None = None, scale: float | None = None) -> str:

@@ -67,8 +67,8 @@ def _load_spent(policy: Policy) -> tuple[RecordedSpending | None, list[PolicyAdv
     """What the policy's ledger has charged, None where there is none yet; and remarks on locked tables, or that it
     cannot be read.
     """
+    from tacit.curator.all_budgets import load_spent
     from tacit.curator.table_status import list_lock_remarks
-    from tacit.curator.views import load_spent
     from tacit.ledger.reader import LedgerReader
     from tacit.policy.check import PolicyAdvice
 

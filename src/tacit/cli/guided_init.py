@@ -10,10 +10,10 @@ from typing import TypeVar
 
 import typer
 
+from tacit.arithmetic import format_decimal
 from tacit.cli.owner_choices import describe_repeats, read_analyst, read_budget, read_person
 from tacit.engines.source_columns import SourceColumn
 from tacit.errors import ParameterError
-from tacit.policy.check import format_decimal
 from tacit.policy.model import ROW_UNIT, Type
 from tacit.policy.propose import Tables, propose_person, propose_units
 from tacit.policy.template import StarterChoices, explain_left_out

@@ -35,9 +35,28 @@ AnalystOption = Annotated[
     str,
     typer.Option(
         "--as",
-        help="The analyst who asks, as the policy names them.",
+        help="The analyst who asks, as the policy names them; at a server the key says who.",
         metavar="NAME",
         autocompletion=complete_analyst,
+        show_default=False,
+    ),
+]
+ServerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        help="Ask a served curator, in place of a policy file; your key is in TACIT_KEY.",
+        metavar="URL",
+        show_default=False,
+    ),
+]
+CertificateOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--cafile",
+        help="The certificate to trust, such as a self-made one.",
+        metavar="FILE",
+        dir_okay=False,
     ),
 ]
 EpsilonOption = Annotated[

@@ -19,14 +19,22 @@ from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from tacit.answers.analyst_budget import AnalystBudget
 from tacit.answers.answer import Answer
+from tacit.answers.explanation import Explanation
+from tacit.answers.schema import Schema
 from tacit.arithmetic import Number
 from tacit.client import arrow_stream
-from tacit.client.views import ServerResponse, error_from_json
+from tacit.client.views import error_from_json, read_budget, read_explanation, read_schema
 from tacit.errors import ErrorCode, LedgerError, ParameterError, Refused, TacitError
+from tacit.query import ibis_expressions
+from tacit.query.ibis_expressions import IbisExpression
+
+if TYPE_CHECKING:
+    import ibis
 
 _RETRYABLE = {
     ErrorCode.BUSY,
@@ -67,7 +75,8 @@ def connect(
     Returns
     -------
     RemoteAnalyst
-        Has `ask`, `explain`, `budget` and `schema` as `tacit.Analyst` has. Nothing is sent before they are used.
+        Has `ask`, `explain`, `table`, `budget` and `schema` as `tacit.Analyst` has. Nothing is sent before they are
+        used.
 
     Raises
     ------
@@ -79,7 +88,7 @@ def connect(
     >>> import tacit
     >>> with tacit.connect("https://clinic.example:8080", key="tacit_...") as ada:
     ...     print(ada)
-    <Remote analyst at https://clinic.example:8080>
+    <Analyst at https://clinic.example:8080>
     """
     key = os.environ.get("TACIT_KEY", "") if key is None else key
     if not key or not key.isascii() or not key.isprintable():
@@ -97,6 +106,7 @@ class RemoteAnalyst:
     def __init__(self, line: _ConnectionPool, tries: int) -> None:
         self._line = line
         self._tries = tries
+        self._seen: AnalystBudget | None = None
 
     @property
     def name(self) -> str:
@@ -105,7 +115,7 @@ class RemoteAnalyst:
 
     def ask(
         self,
-        sql: str,
+        sql: str | IbisExpression,
         *,
         epsilon: Number | None = None,
         within: Mapping[str, Number] | None = None,
@@ -117,8 +127,8 @@ class RemoteAnalyst:
 
         Parameters
         ----------
-        sql : str
-            One SELECT, in the dialect of the guide's "What SQL is allowed".
+        sql : str or ibis.Expr
+            One SELECT, in the dialect of the guide's "What SQL is allowed"; or an Ibis expression.
         epsilon : number, optional
             Privacy loss to spend, above 0. Exactly one of `epsilon` and `within` is given.
         within : mapping of str to number, optional
@@ -151,23 +161,26 @@ class RemoteAnalyst:
             "Accept": arrow_stream.ARROW_STREAM,
             "Idempotency-Key": _check_header("request", request or str(uuid.uuid4())),
         }
-        return arrow_stream.decode_answer(self._send("POST", "/v1/ask", question, headers))
+        answer = arrow_stream.decode_answer(self._send("POST", "/v1/ask", question, headers))
+        receipt = answer.receipt
+        self._seen = AnalystBudget(receipt.analyst, receipt.analyst_budget, receipt.overall_budget)
+        return answer
 
     def explain(
         self,
-        sql: str,
+        sql: str | IbisExpression,
         *,
         epsilon: Number | None = None,
         within: Mapping[str, Number] | None = None,
         confidence: Number = 0.95,
         dialect: str | None = None,
-    ) -> ServerResponse:
+    ) -> Explanation:
         """Explain what a question would cost and how accurate its answer would be. Free: no data is read.
 
         Parameters
         ----------
-        sql : str
-            One SELECT, in the dialect of the guide's "What SQL is allowed".
+        sql : str or ibis.Expr
+            One SELECT, in the dialect of the guide's "What SQL is allowed"; or an Ibis expression.
         epsilon : number, optional
             Privacy loss to spend, above 0. Exactly one of `epsilon` and `within` is given.
         within : mapping of str to number, optional
@@ -181,20 +194,52 @@ class RemoteAnalyst:
 
         Returns
         -------
-        ServerResponse
-            The fields of `tacit.Analyst.explain`.
+        Explanation
+            The epsilon, the noise and the error of each column. Its `refused` is why asking would be refused now,
+            where it costs more than what is left.
+
+        Raises
+        ------
+        Refused
+            If the question could not be answered at any epsilon.
+        ParameterError
+            If a parameter is out of range.
+        LedgerError
+            If the server cannot be reached.
         """
-        return self._request("POST", "/v1/explain", _encode_question(sql, epsilon, within, confidence, dialect))
+        question = _encode_question(sql, epsilon, within, confidence, dialect)
+        return read_explanation(self._request("POST", "/v1/explain", question))
+
+    def table(self, name: str) -> ibis.Table:
+        """Return a table as Ibis has it, to build questions with: its names and types, and no data.
+
+        Parameters
+        ----------
+        name : str
+            A name of the policy's [tables].
+
+        Returns
+        -------
+        ibis.Table
+            `ask` takes expressions of it. Needs ibis.
+
+        Raises
+        ------
+        Refused
+            If the policy has no such table.
+        """
+        return ibis_expressions.make_table(name, self.schema.table_types(name))
 
     @property
-    def budget(self) -> ServerResponse:
+    def budget(self) -> AnalystBudget:
         """What is spent and what is left."""
-        return self._request("GET", "/v1/budget")
+        self._seen = read_budget(self._request("GET", "/v1/budget"))
+        return self._seen
 
     @property
-    def schema(self) -> ServerResponse:
-        """What may be asked about: tables, columns, bounds and keys."""
-        return self._request("GET", "/v1/schema")
+    def schema(self) -> Schema:
+        """What may be asked about: tables, columns, bounds and keys, with the profile that was released last."""
+        return read_schema(self._request("GET", "/v1/schema"))
 
     def receipt(self, entry: int) -> dict[str, object]:
         """Return the receipt of an answer again, as `tacit ledger verify --receipt` takes it.
@@ -209,7 +254,7 @@ class RemoteAnalyst:
         dict
             The receipt as plain values.
         """
-        return self._request("GET", f"/v1/receipts/{int(entry)}").to_dict()
+        return self._request("GET", f"/v1/receipts/{int(entry)}")
 
     def close(self) -> None:
         """Close the connection."""
@@ -224,9 +269,11 @@ class RemoteAnalyst:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Remote analyst at {self._line.url}>"
+        """The same as of a local analyst, with the budget that was seen last: nothing is sent."""
+        seen = self._seen
+        return f"<Analyst at {self._line.url}>" if seen is None else f"<Analyst {seen.who} at {self._line.url}: {seen}>"
 
-    def _request(self, method: str, path: str, question: bytes = b"") -> ServerResponse:
+    def _request(self, method: str, path: str, question: bytes = b"") -> dict[str, Any]:
         data = self._send(method, path, question, {"Accept": "application/json"})
         try:
             found = json.loads(data)
@@ -234,7 +281,7 @@ class RemoteAnalyst:
             found = None
         if not isinstance(found, dict):
             raise error_from_json(found)
-        return ServerResponse(found)
+        return found
 
     def _send(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> bytes:
         """The body of the response; tried again where the line broke or the server was busy."""
@@ -329,13 +376,18 @@ def _read_error(response: http.client.HTTPResponse, data: bytes) -> Exception:
 
 
 def _encode_question(
-    sql: str, epsilon: Number | None, within: Mapping[str, Number] | None, confidence: Number, dialect: str | None
+    sql: str | IbisExpression,
+    epsilon: Number | None,
+    within: Mapping[str, Number] | None,
+    confidence: Number,
+    dialect: str | None,
 ) -> bytes:
-    if not isinstance(sql, str):
-        fix = 'for an Ibis expression, ibis.to_sql(expression, dialect="duckdb"), and dialect="duckdb"'
-        raise ParameterError("sql", f"needs text, got {type(sql).__name__}", fix=fix)
+    text, dialect = ibis_expressions.to_sql(sql, dialect)
+    if not isinstance(text, str):
+        fix = 'ask("SELECT COUNT(*) FROM visits", epsilon=0.5), say'
+        raise ParameterError("sql", f"needs text or an Ibis expression, got {type(text).__name__}", fix=fix)
     question = {
-        "sql": sql,
+        "sql": text,
         "epsilon": _to_json_number("epsilon", epsilon),
         "confidence": _to_json_number("confidence", confidence),
     }

@@ -1,46 +1,80 @@
-"""What a server tells of a cost, a budget or a schema: read like the local objects, held as plain values.
+"""What a server tells of a cost, a budget, a schema or an error, as the objects that a local curator gives.
 
->>> budget = ServerResponse({"who": "ada", "remaining": 2.5, "text": "ada has spent epsilon 0.5 of 3"})
->>> budget.remaining
-2.5
->>> print(budget)
-ada has spent epsilon 0.5 of 3
+A server may be anyone's, so nothing in its texts may command a terminal, and what is of another shape is refused.
+
+>>> zero, cap = [0, 0, 0, 0], [10**12, 0, 10**12, 0]
+>>> print(read_budget({"who": "ada", "own": {}, "grains": {"own": [zero, cap], "overall": [zero, cap]}}))
+ada has spent epsilon 0 of 1, with 1 left; all analysts together epsilon 0 of 1, with 1 left
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
+from tacit.answers.analyst_budget import AnalystBudget
+from tacit.answers.data_profile import DataProfile
+from tacit.answers.explanation import Explanation
+from tacit.answers.schema import Schema
 from tacit.errors import ErrorCode, Failed, LedgerError, ParameterError, Refused, SourceLocation, TacitError
 from tacit.terminal import one_line, several_lines
 
+Found = TypeVar("Found")
+
 _LONGEST = 2000  # characters of a server's error
 _LONGEST_QUESTION = 100_000
+_OTHER_SHAPES = (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 _FARTHEST = 10**6  # lines and columns of a question
 
 
-class ServerResponse:
-    """Values by name, and the text in which a person reads them."""
+def read_explanation(found: dict[str, Any]) -> Explanation:
+    """The explanation of a question."""
+    return _read(lambda: Explanation.from_dict(_clean(found)))
 
-    def __init__(self, values: dict[str, Any]) -> None:
-        self._values = {name: value for name, value in values.items() if name != "text"}
-        self._text = several_lines(str(values.get("text", "")))
 
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return dict(self._values)
+def read_budget(found: dict[str, Any]) -> AnalystBudget:
+    """The budget of an analyst."""
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name not in self._values:
-            raise AttributeError(f"there is no {name!r} here")
-        return self._values[name]
+    def read() -> AnalystBudget:
+        plain = _clean(found)
+        return AnalystBudget.from_grains(str(plain["who"]), plain["grains"], str(plain["own"].get("month", "")))
 
-    def __str__(self) -> str:
-        return self._text
+    return _read(read)
 
-    def __repr__(self) -> str:
-        return self._text or repr(self._values)  # which escapes whatever cannot be printed
+
+def read_schema(found: dict[str, Any]) -> Schema:
+    """What may be asked about."""
+
+    def read() -> Schema:
+        plain = _clean(found)
+        profile = None
+        if (released := found.get("released_profile")) is not None:
+            profile = DataProfile.decode(json.dumps(_clean(released)).encode())
+        schema = Schema(str(plain["neighbors"]), plain["tables"], profile)
+        str(schema)  # raises where a table is not of the shape that it prints
+        return schema
+
+    return _read(read)
+
+
+def _read(make: Callable[[], Found]) -> Found:
+    """What a server sent as an object; Refused where it is something else."""
+    try:
+        return make()
+    except _OTHER_SHAPES as error:
+        fix = "check the address: is it a Tacit server of this version?"
+        raise Refused(ErrorCode.PROTOCOL, "what came back is not of Tacit's", fix=fix) from error
+
+
+def _clean(value: Any) -> Any:
+    """Plain values, in whose texts and names nothing commands a terminal."""
+    if isinstance(value, str):
+        return several_lines(value, _LONGEST_QUESTION)
+    if isinstance(value, dict):
+        return {one_line(str(name), _LONGEST): _clean(each) for name, each in value.items()}
+    return [_clean(each) for each in value] if isinstance(value, list) else value
 
 
 def error_from_json(found: Any) -> TacitError:

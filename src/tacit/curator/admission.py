@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from tacit.accounting.filters import BudgetCharge, BudgetStatus, compute_charge
+from tacit.answers.explanation import Explanation
 from tacit.curator.protocols import OpenCurator
 from tacit.errors import Refused
 from tacit.ledger.budget import BudgetLimits, admit
@@ -14,7 +15,7 @@ from tacit.ledger.reader import LedgerReader
 from tacit.ledger.table_locks import TableLock, check_unlocked
 from tacit.ledger.transaction import LedgerTransaction
 from tacit.plan.compound_plan import AnyPlan
-from tacit.plan.explain import Explanation, explain
+from tacit.plan.explain import explain
 from tacit.plan.question import Question
 from tacit.privacy.loss import encode
 

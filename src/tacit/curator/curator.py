@@ -13,26 +13,28 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
+from tacit.answers.analyst_budget import AnalystBudget
 from tacit.answers.answer import Answer
 from tacit.answers.data_profile import DataProfile
+from tacit.answers.explanation import Explanation
+from tacit.answers.schema import Schema
 from tacit.arithmetic import Number
-from tacit.curator import ibis_expressions
 from tacit.curator.admission import explain_question
 from tacit.curator.ask import ask, can_list
-from tacit.curator.ibis_expressions import IbisExpression
+from tacit.curator.describe_schema import describe_schema
 from tacit.curator.profile import find_profile, release_profile
 from tacit.curator.resources import open_engine, open_ledger
 from tacit.curator.tables import check_join_columns, find_live_tables
-from tacit.curator.views import AnalystBudget, Schema
 from tacit.engines.base import Engine, NothingSent
 from tacit.errors import ErrorCode, Refused
 from tacit.ledger.entries import Reservation
 from tacit.ledger.ledger import Ledger
-from tacit.plan.explain import Explanation
 from tacit.plan.planner import Planner
 from tacit.plan.question import Question
 from tacit.policy.load import load
 from tacit.policy.model import Policy
+from tacit.query import ibis_expressions
+from tacit.query.ibis_expressions import IbisExpression
 from tacit.sampling.bits import Bits, SystemBits
 
 if TYPE_CHECKING:
@@ -291,7 +293,7 @@ class Curator:
         Schema
             Tables, columns, bounds and keys. Free, and no data is read.
         """
-        return Schema(self.policy, find_profile(self.ledger))
+        return describe_schema(self.policy, find_profile(self.ledger))
 
     def close(self) -> None:
         """Close the data and the ledger; once is enough."""
@@ -517,7 +519,7 @@ class Analyst:
         Refused
             If the policy has no such table.
         """
-        return ibis_expressions.make_table(self._curator.policy, name)
+        return ibis_expressions.make_table(name, describe_schema(self._curator.policy).table_types(name))
 
     @property
     def budget(self) -> AnalystBudget:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tacit.answers.data_profile import ColumnProfile, DataProfile, NoisyHistogram, TableProfile
-from tacit.policy.check import format_decimal
+from tacit.arithmetic import format_decimal
 from tacit.policy.locate import format_key, quote_string
 from tacit.policy.model import Column, Policy, Table
 from tacit.policy.tables import MAX_FLOAT

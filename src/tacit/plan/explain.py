@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
-from tacit.answers.answer import format_percent
 from tacit.answers.chosen_bounds import describe_choice
+from tacit.answers.explanation import ColumnAccuracy, Explanation, Noise
 from tacit.answers.post_processing_plan import PostProcessingPlan
 from tacit.answers.program import columns_with_intervals, noisy_columns, released_columns, trace_column
 from tacit.arithmetic import Number, to_rational_between
-from tacit.errors import Refused
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.partition import PartitionSelection
 from tacit.mechanisms.permute_and_flip import PermuteAndFlip
@@ -26,113 +23,6 @@ from tacit.query.nodes import ReleasedValue, walk
 from tacit.query.types import NUMERIC_TYPES
 
 _ROWS = (100, 1_000, 10_000)  # group sizes for which the error of a mean is shown
-
-
-@dataclass(frozen=True)
-class Noise:
-    """One thing that is measured or chosen, and how.
-
-    With noise: by how much one unit moves it, and the scale of the noise, in the user's units.
-    """
-
-    name: str
-    law: str
-    sensitivity: float | None
-    scale: float | None
-
-
-@dataclass(frozen=True)
-class ColumnAccuracy:
-    """How accurate a column would be. `error` is the half-width of a count or sum; a mean's depends on the rows."""
-
-    name: str
-    error: float | None
-    error_by_rows: tuple[tuple[int, float], ...]
-    said: str = ""
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """What a question would cost and give. `groups` is None where the keys are private, or rows of public tables.
-
-    Of a question made of several it is the most rows that the answer has, which `may_be_fewer`.
-
-    `refused` is why asking it would be refused now: it costs more than what is left of a budget. None where it fits, or
-    where what is left was not looked at.
-    """
-
-    epsilon: float
-    delta: float
-    unit: str
-    neighbors: str
-    groups: int | None
-    keys: str
-    confidence: float
-    noise: tuple[Noise, ...]
-    columns: tuple[ColumnAccuracy, ...]
-    notes: tuple[str, ...]
-    refused: Refused | None = None
-    may_be_fewer: bool = False
-
-    def refused_by(self, refusal: Refused | None) -> Explanation:
-        """The same, with the refusal that asking would meet."""
-        return replace(self, refused=refusal)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The explanation as plain values."""
-        return {
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "unit": self.unit,
-            "neighbors": self.neighbors,
-            "groups": self.groups,
-            "keys": self.keys,
-            "confidence": self.confidence,
-            "noise": [{"of": n.name, "law": n.law, "sensitivity": n.sensitivity, "scale": n.scale} for n in self.noise],
-            "columns": [
-                {"name": c.name, "error": c.error, "error_by_rows": dict(c.error_by_rows), "said": c.said}
-                for c in self.columns
-            ],
-            "notes": list(self.notes),
-            "refused": None
-            if self.refused is None
-            else {"code": str(self.refused.code), "what": self.refused.what, "fix": self.refused.fix},
-        }
-
-    def __str__(self) -> str:
-        lines = [
-            f"costs epsilon {self.epsilon:g}, delta {self.delta:g}; protects each {self.unit} ({self.neighbors})",
-            f"the answer has {self._rows()}",
-        ]
-        if self.refused is not None:
-            lines.insert(1, f"asking it would be refused now: {self.refused.what}; {self.refused.fix}")
-        for noise in self.noise:
-            if noise.scale is None or noise.sensitivity is None:
-                lines.append(f"  {noise.name}: {noise.law}")
-            else:
-                moved = f"one {self.unit} moves it by {noise.sensitivity:,g}"
-                lines.append(f"  {noise.name}: {moved}; {noise.law} noise of scale {noise.scale:,.6g}")
-        often = f"{format_percent(self.confidence)} of the time"
-        for column in self.columns:
-            if column.said:
-                lines.append(f"  {column.name}: {column.said}")
-            elif column.error is not None:
-                lines.append(f"  {column.name}: within {column.error:,.6g} of the bounded value, {often}")
-            elif column.error_by_rows:
-                sizes = ", ".join(f"{error:,.3g} for {rows:,} rows" for rows, error in column.error_by_rows)
-                lines.append(f"  {column.name}: about within {sizes}, {often}")
-            else:
-                lines.append(f"  {column.name}: computed from released values, at no cost")
-        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
-
-    def _rows(self) -> str:
-        if self.groups is None and not self.keys:
-            return "as many rows as public tables give"
-        if self.groups is None:
-            return f"a row for each group that is shown, {MAX_GROUPS:,} at most; {self.keys}"
-        if self.groups == 1:
-            return "one row"
-        return f"at most {self.groups:,} rows" if self.may_be_fewer else f"{self.groups:,} rows, one for each group"
 
 
 def explain(plan: AnyPlan, policy: Policy, confidence: Number) -> Explanation:
@@ -152,6 +42,7 @@ def explain(plan: AnyPlan, policy: Policy, confidence: Number) -> Explanation:
         noise=tuple(_noise(part) for part in plan.parts),
         columns=tuple(_columns(plan.recipe, level)),
         notes=(*describe_choice(plan.recipe.bounds), *plan.recipe.notes),
+        most_rows=MAX_GROUPS,
     )
 
 
@@ -184,6 +75,7 @@ def _explain_compound(plan: CompoundPlan, policy: Policy, level: Fraction) -> Ex
         columns=tuple(columns),
         notes=(*((made,) if len(plan.members) > 1 else ()), *plan.recipe.notes),
         may_be_fewer=True,
+        most_rows=MAX_GROUPS,
     )
 
 

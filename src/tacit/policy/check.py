@@ -12,6 +12,7 @@ from fractions import Fraction
 from urllib.parse import urlsplit
 
 from tacit.accounting.filters import DeltaSplit
+from tacit.arithmetic import format_decimal
 from tacit.policy.locate import format_path, quote_string
 from tacit.policy.model import ROW_UNIT, Column, Key, Policy, Table, Type
 
@@ -173,36 +174,6 @@ def _about_keys(column: Column, hidden: str) -> str:
     if hidden:
         return f"no GROUP BY key, because which values occur is private and {hidden}; {public}"
     return f"in GROUP BY a value is shown only where enough units hold it; {public}"
-
-
-def format_decimal(number: Fraction) -> str:
-    """The number as a person would write it: as a decimal wherever it has one, and exact unless absurdly long.
-
-    >>> format_decimal(Fraction(1, 10)), format_decimal(Fraction(-5, 4)), format_decimal(Fraction(1, 3))
-    ('0.1', '-1.25', '1/3')
-    >>> format_decimal(Fraction(1, 10**9)), format_decimal(Fraction(10**15))
-    ('1e-9', '1000000000000000')
-    """
-    places = _places(number.denominator)
-    if places is None:
-        return str(number) if number.denominator < 10**20 else f"about {float(number):g}"
-    digits = str(abs(number.numerator) * 10**places // number.denominator)
-    sign = "-" if number < 0 else ""
-    if places == 0:
-        return sign + digits
-    if places - len(digits) >= 4:
-        return f"{sign}{digits[0]}{'.' * (len(digits) > 1)}{digits[1:]}e-{places - len(digits) + 1}"
-    digits = digits.zfill(places + 1)
-    return f"{sign}{digits[:-places]}.{digits[-places:]}"
-
-
-def _places(denominator: int) -> int | None:
-    """How many decimals a fraction in lowest terms with this denominator has; None if they do not end."""
-    twos = (denominator & -denominator).bit_length() - 1
-    rest, fives = denominator >> twos, 0
-    while rest % 5 == 0:
-        rest, fives = rest // 5, fives + 1
-    return max(twos, fives) if rest == 1 else None
 
 
 KEY_DESCRIPTIONS = {

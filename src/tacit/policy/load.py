@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from tacit.arithmetic import format_decimal
 from tacit.errors import ErrorCode, PolicyError, SourceLocation
 from tacit.policy import locate
-from tacit.policy.check import INT64, describe_value, format_decimal
+from tacit.policy.check import INT64, describe_value
 from tacit.policy.model import (
     ENGINES,
     IN_MEMORY,

@@ -17,7 +17,8 @@ from tacit.accounting.filters import (
     is_within_basic,
     is_within_zcdp,
 )
-from tacit.policy.check import PolicyAdvice, format_decimal
+from tacit.arithmetic import format_decimal
+from tacit.policy.check import PolicyAdvice
 from tacit.policy.locate import format_path, quote_string
 from tacit.policy.model import ROW_UNIT, DeclaredAnalyst, Policy, PrivacyBudget, Table, UnitForeignKey
 from tacit.privacy.guarantee import epsilon_from_rho

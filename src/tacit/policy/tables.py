@@ -7,8 +7,9 @@ from dataclasses import replace
 from fractions import Fraction
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from tacit.arithmetic import format_decimal
 from tacit.errors import PolicyError
-from tacit.policy.check import INT64, KEY_DESCRIPTIONS, MAX_NAME, describe_value, format_decimal, parse_key
+from tacit.policy.check import INT64, KEY_DESCRIPTIONS, MAX_NAME, describe_value, parse_key
 from tacit.policy.contribution_caps import load_caps
 from tacit.policy.model import ROW_UNIT, Column, Key, Table, Type, UnitForeignKey
 from tacit.policy.section import Section

@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from tacit.arithmetic import format_decimal
 from tacit.engines.left_out import LeftOut
 from tacit.engines.source_columns import SourceColumn
-from tacit.policy.check import DELTA_RULE, find_name_problem, format_decimal
+from tacit.policy.check import DELTA_RULE, find_name_problem
 from tacit.policy.locate import format_key, quote_string
 from tacit.policy.model import ROW_UNIT, Type, UnitForeignKey, is_database_url
 from tacit.policy.propose import (

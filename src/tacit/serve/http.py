@@ -6,6 +6,7 @@ curl -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" \\
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
@@ -14,6 +15,7 @@ from typing import Annotated, Any
 from fastapi import Body, FastAPI, Header, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from tacit import __version__
@@ -28,6 +30,7 @@ from tacit.serve.middleware import Application, RequestMiddleware
 from tacit.serve.models import ErrorResponse, QuestionBody
 from tacit.serve.receipts import load_receipt
 from tacit.serve.repeat_fast_path import RepeatFastPath
+from tacit.serve.response_models import AnswerBody, BudgetBody, ExplanationBody, SchemaBody, StoredReceiptBody
 from tacit.serve.responses import (
     CSV,
     JSON,
@@ -95,12 +98,19 @@ def build_api(service: CuratorService, authenticator: Authenticator, metrics: Me
         return {status: {"model": ErrorResponse, "description": _STATUS_DESCRIPTIONS[status]} for status in statuses}
 
     refusals = errors(*(status for status in _STATUS_DESCRIPTIONS if status != 404))
-    media: dict[str, Any] = {kind: {} for kind in (JSON, CSV, arrow_stream.ARROW_STREAM, TEXT)}
-    api.post(_ASK, responses={200: {"content": media}, **refusals}, tags=["questions"])(ask)
-    api.post("/v1/explain", responses=errors(400, 401, 403, 422, 429, 503), tags=["questions"])(explain)
-    api.get("/v1/schema", responses=errors(401, 429, 503), tags=["questions"])(schema)
-    api.get("/v1/budget", responses=errors(400, 401, 403, 429, 503), tags=["questions"])(budget)
-    api.get("/v1/receipts/{entry}", responses=errors(400, 401, 404, 429, 503), tags=["questions"])(receipt)
+    media: dict[str, Any] = {kind: {} for kind in (CSV, arrow_stream.ARROW_STREAM, TEXT)}
+    answered: dict[int | str, dict[str, Any]] = {200: {"model": AnswerBody, "content": media}}
+
+    def found(body: type[BaseModel], *statuses: int) -> dict[int | str, dict[str, Any]]:
+        return {200: {"model": body}, **errors(*statuses)}
+
+    api.post(_ASK, responses={**answered, **refusals}, tags=["questions"])(ask)
+    api.post("/v1/explain", responses=found(ExplanationBody, 400, 401, 403, 422, 429, 503), tags=["questions"])(explain)
+    api.get("/v1/schema", responses=found(SchemaBody, 401, 429, 503), tags=["questions"])(schema)
+    api.get("/v1/budget", responses=found(BudgetBody, 400, 401, 403, 429, 503), tags=["questions"])(budget)
+    api.get("/v1/receipts/{entry}", responses=found(StoredReceiptBody, 400, 401, 404, 429, 503), tags=["questions"])(
+        receipt
+    )
     api.get("/healthz", response_class=PlainTextResponse, tags=["operation"])(healthz)
     api.get("/metrics", response_class=PlainTextResponse, responses=errors(401, 403, 429, 503), tags=["operation"])(
         get_metrics
@@ -144,7 +154,8 @@ async def schema(request: Request, caller: Caller) -> Response:
 
     def look() -> dict[str, Any]:
         found = service.schema()
-        return {**found.to_dict(), "text": str(found)}
+        released = {} if found.profile is None else {"released_profile": json.loads(found.profile.stored)}
+        return {**found.to_dict(), **released, "text": str(found)}
 
     return _json_response(await service.look(caller.name, look))
 
@@ -160,7 +171,9 @@ async def budget(
     service, whose = _service(request), analyst or caller.name
     opened = service.curator.analyst(whose)
     found = await service.look(caller.name, lambda: opened.budget)
-    return _json_response({**found.to_dict(), "remaining": found.remaining, "text": str(found)})
+    return _json_response(
+        {**found.to_dict(), "remaining": found.remaining, "grains": found.to_grains(), "text": str(found)}
+    )
 
 
 async def receipt(

@@ -12,15 +12,17 @@ from contextlib import nullcontext
 from functools import partial
 from typing import TypeVar
 
+from tacit.answers.analyst_budget import AnalystBudget
 from tacit.answers.answer import Answer
+from tacit.answers.explanation import Explanation
 from tacit.answers.post_process import post_process
+from tacit.answers.schema import Schema
 from tacit.curator.admission import explain_question
 from tacit.curator.ask import answer, can_list, release
 from tacit.curator.curator import Curator
-from tacit.curator.views import AnalystBudget, Schema
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.plan.compound_plan import AnyPlan
-from tacit.plan.explain import Explanation, explain
+from tacit.plan.explain import explain
 from tacit.plan.planner import Planner, Plans, make_plans
 from tacit.plan.question import Question
 from tacit.policy.model import Policy

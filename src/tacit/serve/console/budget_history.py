@@ -10,8 +10,8 @@ from fractions import Fraction
 from markupsafe import Markup
 
 from tacit.accounting.filters import GRAINS_PER_EPSILON, BudgetCharge, BudgetStatus, compute_charge, format_epsilon
+from tacit.answers.analyst_budget import describe_spent
 from tacit.curator.curator import Curator
-from tacit.curator.views import describe_spent
 from tacit.ledger.entries import ALL_ANALYSTS, Entry, EntryKind
 from tacit.ledger.transaction import LedgerTransaction, read_page
 from tacit.privacy.loss import LaplaceNoise

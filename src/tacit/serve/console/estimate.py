@@ -18,11 +18,12 @@ from tacit.accounting.filters import (
     remaining_epsilon,
 )
 from tacit.accounting.interpretation import min_guessing_error
-from tacit.curator.views import AnalystBudget
+from tacit.answers.analyst_budget import AnalystBudget
+from tacit.answers.explanation import ColumnAccuracy as Accuracy
+from tacit.answers.explanation import Explanation
 from tacit.errors import Refused
 from tacit.ledger.ledger import Ledger
-from tacit.plan.explain import ColumnAccuracy as Accuracy
-from tacit.plan.explain import Explanation, explain
+from tacit.plan.explain import explain
 from tacit.plan.planner import Planner
 from tacit.plan.question import Question
 from tacit.serve.console import charts

@@ -7,17 +7,18 @@ from typing import Any
 
 from starlette.responses import Response
 
+from tacit.arithmetic import format_decimal
+from tacit.curator.all_budgets import load_spent
 from tacit.curator.curator import Curator
 from tacit.curator.resources import ledger_files
 from tacit.curator.table_status import list_lock_remarks
-from tacit.curator.views import load_spent
 from tacit.errors import LedgerError
 from tacit.ledger.entries import ALL_ANALYSTS
 from tacit.ledger.export import describe_deployment
 from tacit.ledger.reader import LedgerReader
 from tacit.ledger.verify import VerificationReport, verify
 from tacit.ledger.witness import Witness
-from tacit.policy.check import check_policy, format_decimal
+from tacit.policy.check import check_policy
 from tacit.policy.promise import describe_guarantee, find_overspent
 from tacit.serve.console import budget_history, view_models
 from tacit.serve.console.requests import PageRequest

@@ -9,7 +9,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from tacit.curator.views import AnalystBudget
+from tacit.answers.analyst_budget import AnalystBudget
 from tacit.errors import ErrorCode, ParameterError, Refused, TacitError
 from tacit.ledger.entries import ALL_ANALYSTS
 from tacit.plan.question import Question

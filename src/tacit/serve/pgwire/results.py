@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, overload
 
+from tacit.answers.analyst_budget import AnalystBudget
 from tacit.answers.answer import Answer
 from tacit.answers.columns import AnswerColumn, IntervalKind
-from tacit.curator.views import AnalystBudget
 from tacit.query.types import Type
 from tacit.serve.pgwire import protocol
 from tacit.serve.pgwire.copy_out import CopyFormat, encode_copy

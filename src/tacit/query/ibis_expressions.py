@@ -6,11 +6,11 @@ ada.ask(t.group_by("ward").agg(n=t.count()), epsilon=0.5)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from tacit.errors import ErrorCode, Refused
 from tacit.extras import missing_extra
-from tacit.policy.model import ROW_UNIT, Policy
 
 if TYPE_CHECKING:
     import ibis
@@ -30,17 +30,10 @@ _TYPES = {"int": "int64", "float": "float64", "text": "string", "bool": "boolean
 _TYPES |= {"timestamp": "timestamp(6)"}  # without a zone: what the clock of the column's own shows
 
 
-def make_table(policy: Policy, name: str) -> ibis.Table:
-    """A table of the policy for Ibis: its names and types, and no data. The unit can be named too."""
+def make_table(name: str, types: Mapping[str, str]) -> ibis.Table:
+    """A table for Ibis: its name and the types of its columns, and no data."""
     ibis = _import_ibis()
-    found = policy.table(name)
-    if found is None:
-        names = ", ".join(t.name for t in policy.tables)
-        raise Refused(ErrorCode.UNKNOWN_TABLE, f"there is no table {name}", fix=f"the tables are {names}")
-    columns = {column.name: _TYPES[column.type] for column in found.columns}
-    if isinstance(found.unit, str) and found.unit != ROW_UNIT:
-        columns.setdefault(found.unit, "int64")
-    return ibis.table(columns, name=found.name)
+    return ibis.table({column: _TYPES[kind] for column, kind in types.items()}, name=name)
 
 
 def to_sql(question: str | IbisExpression, dialect: str | None = None) -> tuple[str, str | None]:

@@ -14,7 +14,6 @@ from tests.support.ledgers import spent
 import tacit
 from tacit.aggregates.registry import read_question as parse
 from tacit.curator.curator import Curator
-from tacit.curator.features import Feature, FeatureEncoding
 from tacit.curator.prepare import prepare
 from tacit.curator.resources import budget_limits, open_engine
 from tacit.curator.tables import table_schemas
@@ -22,6 +21,7 @@ from tacit.engines.duckdb import DuckDBEngine
 from tacit.engines.unit_rows import OneRowPerUnit
 from tacit.errors import ErrorCode, Failed, ParameterError, Refused
 from tacit.learn import LinearSVC, LogisticRegression, Ridge
+from tacit.learn.feature_encoding import Feature, FeatureEncoding
 from tacit.ledger.entries import EntryKind
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.verify import verify

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import subprocess
 import sys
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression as PlainRegression
 
 import tacit
-from tacit.errors import Refused, TacitError
-from tacit.serve import response_models
-from tacit.serve.response_models import AnswerBody, BudgetBody, ExplanationBody, SchemaBody, StoredReceiptBody
+from tacit.accounting.filters import GRAINS_PER_EPSILON
+from tacit.errors import Failed, Refused, TacitError
+from tacit.learn import KMeans, LinearSVC, LogisticRegression, Ridge
+from tacit.serve import fit_requests, response_models
+from tacit.serve.response_models import (
+    AnswerBody,
+    BudgetBody,
+    ExplanationBody,
+    FitResultBody,
+    SchemaBody,
+    StoredReceiptBody,
+)
 
 pytestmark = pytest.mark.slow
 WARDS = "SELECT ward, COUNT(*) AS n, AVG(cost) AS c FROM visits GROUP BY ward"
 COUNT = "SELECT COUNT(*) AS n FROM visits"
+ROWS = "SELECT age, ward, paid FROM visits"
+PARAMETERS = {"missing": 0, "rows": 200}
+FIT = {"estimator": "LogisticRegression", "parameters": PARAMETERS, "sql": ROWS, "target": "paid", "epsilon": 3}
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +143,91 @@ def test_a_refusal_is_short_in_a_notebook(ada, sql):
     assert len(shown) <= 7
 
 
+FITS = [
+    (LogisticRegression, {}, "SELECT age, cost, ward, paid FROM visits", "paid"),
+    (LogisticRegression, {"C": 2.5, "classes": ["A", "B", "=C"]}, "SELECT age, cost, ward FROM visits", "ward"),
+    (LinearSVC, {"classes": np.array([False, True])}, "SELECT age, paid FROM visits", "paid"),
+    (Ridge, {"target_bounds": (0, 50)}, "SELECT age, seen, ward, cost FROM visits", "cost"),
+]
+
+
+@pytest.mark.parametrize(("kind", "parameters", "sql", "target"), FITS)
+def test_a_model_is_the_same_wherever_it_is_fitted(ada, near, kind, parameters, sql, target):
+    model = ada.fit(kind(missing=0, rows=200, **parameters), sql, target=target, epsilon=3)
+    local = near.fit(kind(missing=0, rows=200, **parameters), sql, target=target, epsilon=3)
+    assert local.receipt_.repeat and type(model) is kind
+    assert np.array_equal(model.coef_, local.coef_) and np.array_equal(model.intercept_, local.intercept_)
+    rows = {"age": [3, None], "cost": [9.5, 80], "ward": ["A", "B"], "seen": [datetime.date(2025, 5, 1)] * 2}
+    assert (model.predict(model.encoding_.table(rows)) == local.predict(local.encoding_.table(rows))).all()
+    assert (model.guarantee_, model.loss_, model.method_) == (local.guarantee_, local.loss_, local.method_)
+    assert model.encoding_ == local.encoding_ and model.receipt_.cost == local.receipt_.cost
+
+
+@pytest.mark.parametrize(
+    ("estimator", "sql", "target", "epsilon"),
+    [
+        (LogisticRegression(missing=0, rows=200), "SELECT age, illness, paid FROM visits", "paid", 1),
+        (LogisticRegression(missing=0, rows=200), "SELECT age, paid FROM visits", "weight", 1),
+        (LogisticRegression(missing=0, rows=200), "SELECT age, paid FROM visits", "paid", 1000),
+        (LogisticRegression(missing=0, rows=200, bounds=(0, 1)), "SELECT age, paid FROM visits", "paid", 1),
+        (LogisticRegression(missing=0, rows=200, neighbors="replace"), "SELECT age, paid FROM visits", "paid", 1),
+        (LogisticRegression(C="much", rows=200), "SELECT age, paid FROM visits", "paid", 1),
+        (KMeans(), "SELECT age, paid FROM visits", "paid", 1),
+        (PlainRegression(), "SELECT age, paid FROM visits", "paid", 1),
+    ],
+)
+def test_a_fit_is_refused_alike(ada, near, estimator, sql, target, epsilon):
+    before = near.budget
+    with pytest.raises(TacitError) as refusal:
+        ada.fit(estimator, sql, target=target, epsilon=epsilon)
+    with pytest.raises(TacitError) as local:
+        near.fit(estimator, sql, target=target, epsilon=epsilon)
+    assert type(refusal.value) is type(local.value) and refusal.value.code == local.value.code
+    assert refusal.value.fix and near.budget == before
+
+
+@pytest.mark.parametrize(
+    ("changed", "what"),
+    [
+        ({"estimator": "BaseEstimator"}, "none that is fitted here"),
+        ({"estimator": "__import__"}, "none that is fitted here"),
+        ({"parameters": {"__class__": 1}}, "has no '__class__'"),
+        ({"parameters": {"bits": "system"}}, "bits is not its own to say here"),
+        ({"parameters": {"C": [[1]]}}, "protocol"),
+        ({"parameters": {"classes": ["x" * 2000]}}, "protocol"),
+        ({"parameters": {**PARAMETERS, "C": 1e400}}, "parameter"),
+        ({"epsilon": "1/0"}, "divides by zero"),
+        ({"target": 3}, "protocol"),
+    ],
+)
+def test_no_request_for_a_fit_does_more_than_fit(client, served, changed, what):
+    body = {"estimator": "LogisticRegression", "sql": "SELECT age, paid FROM visits", "target": "paid", "epsilon": 1}
+    before = served.curator.ledger.overall()
+    found = client.post(
+        "/v1/fit",
+        content=json.dumps({**body, **changed}),
+        headers={"Authorization": f"Bearer {served.key('ada')}", "Content-Type": "application/json"},
+    )
+    assert found.status_code in {400, 422} and what in found.text
+    assert served.curator.ledger.overall() == before
+
+
+def test_a_fit_with_too_many_features_is_refused_and_one_with_too_many_rows_fails(served, monkeypatch):
+    monkeypatch.setattr(fit_requests, "MAX_FEATURES", 3)
+    with tacit.connect(served.http, served.key("ben"), cafile=served.cafile) as ben:
+        before = ben.budget.own.spent.epsilon
+        with pytest.raises(Refused, match="make 4 features, and a server takes 3"):  # ward has three keys
+            ben.fit(
+                LogisticRegression(missing=0, rows=200), "SELECT age, ward, paid FROM visits", target="paid", epsilon=1
+            )
+        assert ben.budget.own.spent.epsilon == before
+        monkeypatch.setattr(fit_requests, "MAX_FIT_CELLS", 199)  # there are 200 patients
+        with pytest.raises(Failed):  # and is charged: whether there are so many is not told for free
+            ben.fit(LogisticRegression(missing=0, rows=200), "SELECT age, paid FROM visits", target="paid", epsilon=1)
+        # noise by rho is charged a little less than the epsilon that was named
+        assert 0.99 < (ben.budget.own.spent.epsilon - before) / GRAINS_PER_EPSILON <= 1
+
+
 @pytest.fixture(scope="module")
 def spec(client):
     return client.get("/openapi.json").json()
@@ -144,6 +244,7 @@ def spec(client):
             AnswerBody,
         ),
         ("POST", "/v1/explain", {"sql": WARDS, "epsilon": 1000}, ExplanationBody),
+        ("POST", "/v1/fit", FIT, FitResultBody),
         ("GET", "/v1/budget", None, BudgetBody),
         ("GET", "/v1/schema", None, SchemaBody),
         ("GET", "/v1/receipts/{entry}", None, StoredReceiptBody),

@@ -19,9 +19,10 @@ from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
+from tacit.accounting.receipt import Receipt
 from tacit.answers.analyst_budget import AnalystBudget
 from tacit.answers.answer import Answer
 from tacit.answers.explanation import Explanation
@@ -35,6 +36,10 @@ from tacit.query.ibis_expressions import IbisExpression
 
 if TYPE_CHECKING:
     import ibis
+
+    from tacit.learn.base import PrivateLinearModel
+
+Model = TypeVar("Model", bound="PrivateLinearModel")
 
 _RETRYABLE = {
     ErrorCode.BUSY,
@@ -75,8 +80,8 @@ def connect(
     Returns
     -------
     RemoteAnalyst
-        Has `ask`, `explain`, `table`, `budget` and `schema` as `tacit.Analyst` has. Nothing is sent before they are
-        used.
+        Has `ask`, `explain`, `fit`, `table`, `budget` and `schema` as `tacit.Analyst` has. Nothing is sent before they
+        are used.
 
     Raises
     ------
@@ -157,13 +162,9 @@ class RemoteAnalyst:
             If the server cannot be reached.
         """
         question = _encode_question(sql, epsilon, within, confidence, dialect)
-        headers = {
-            "Accept": arrow_stream.ARROW_STREAM,
-            "Idempotency-Key": _check_header("request", request or str(uuid.uuid4())),
-        }
+        headers = {"Accept": arrow_stream.ARROW_STREAM, "Idempotency-Key": _name_request(request)}
         answer = arrow_stream.decode_answer(self._send("POST", "/v1/ask", question, headers))
-        receipt = answer.receipt
-        self._seen = AnalystBudget(receipt.analyst, receipt.analyst_budget, receipt.overall_budget)
+        self._note_receipt(answer.receipt)
         return answer
 
     def explain(
@@ -209,6 +210,65 @@ class RemoteAnalyst:
         """
         question = _encode_question(sql, epsilon, within, confidence, dialect)
         return read_explanation(self._request("POST", "/v1/explain", question))
+
+    def fit(
+        self,
+        estimator: Model,
+        sql: str | IbisExpression,
+        *,
+        target: str,
+        epsilon: Number,
+        delta: Number | None = None,
+        request: str = "",
+    ) -> Model:
+        """Fit a model with differential privacy, from one row of each unit. The same fit again is free.
+
+        Parameters
+        ----------
+        estimator : estimator of tacit.learn
+            What to fit, such as `LogisticRegression()`; it is copied, not changed.
+        sql : str or ibis.Expr
+            Selects the columns of rows to learn from, the target among them.
+        target : str
+            The column to predict.
+        epsilon : number
+            Privacy loss to spend, above 0.
+        delta : number, optional
+            By default the policy's for one question.
+        request : str, optional
+            Names the fit, so that repeating it is the same one, charged once; by default a new name.
+
+        Returns
+        -------
+        estimator of tacit.learn
+            A fitted copy, of the class of `estimator`. Its `encoding_.table` reads rows of your own as the model does.
+
+        Raises
+        ------
+        Refused
+            Before any data is read; nothing is charged.
+        ParameterError
+            If a parameter is out of range, or the estimator is not one of `tacit.learn`; nothing is charged.
+        Failed
+            After the charge, which stays; nothing was released.
+        LedgerError
+            If the server cannot be reached.
+        """
+        from tacit.client.remote_fit import encode_estimator, restore_estimator
+
+        text, dialect = ibis_expressions.to_sql(sql)
+        body = {
+            **encode_estimator(estimator),
+            "sql": text,
+            "target": target,
+            "epsilon": _to_json_number("epsilon", epsilon),
+            "delta": _to_json_number("delta", delta),
+            "dialect": dialect,
+        }
+        headers = {"Accept": "application/json", "Idempotency-Key": _name_request(request)}
+        fitted = restore_estimator(estimator, self._request("POST", "/v1/fit", _encode_json(body), headers))
+        self._note_receipt(fitted.receipt_)
+        return fitted
 
     def table(self, name: str) -> ibis.Table:
         """Return a table as Ibis has it, to build questions with: its names and types, and no data.
@@ -273,8 +333,13 @@ class RemoteAnalyst:
         seen = self._seen
         return f"<Analyst at {self._line.url}>" if seen is None else f"<Analyst {seen.who} at {self._line.url}: {seen}>"
 
-    def _request(self, method: str, path: str, question: bytes = b"") -> dict[str, Any]:
-        data = self._send(method, path, question, {"Accept": "application/json"})
+    def _note_receipt(self, receipt: Receipt) -> None:
+        self._seen = AnalystBudget(receipt.analyst, receipt.analyst_budget, receipt.overall_budget)
+
+    def _request(
+        self, method: str, path: str, question: bytes = b"", headers: dict[str, str] | None = None
+    ) -> dict[str, Any]:
+        data = self._send(method, path, question, headers or {"Accept": "application/json"})
         try:
             found = json.loads(data)
         except (ValueError, RecursionError):
@@ -395,8 +460,12 @@ def _encode_question(
         question["dialect"] = dialect
     if within is not None:
         question["within"] = {str(name): _to_json_number("within", width) for name, width in dict(within).items()}
+    return _encode_json(question)
+
+
+def _encode_json(body: dict[str, Any]) -> bytes:
     try:
-        return json.dumps(question).encode()
+        return json.dumps(body).encode()
     except ValueError:
         raise Refused(ErrorCode.SYNTAX, "the text cannot be sent", fix="check its characters") from None
 
@@ -412,10 +481,11 @@ def _to_json_number(name: str, value: Any) -> Any:
     raise ParameterError(name, f"needs a number, got {type(value).__name__}", fix=f"{name}=0.5, say")
 
 
-def _check_header(name: str, text: str) -> str:
-    if not text.isascii() or not text.isprintable():
-        raise ParameterError(name, "it is not a name", fix="use printable characters of ASCII, such as a UUID")
-    return text
+def _name_request(request: str) -> str:
+    """The name under which a question is sent, however often: the caller's, or a new one."""
+    if not request.isascii() or not request.isprintable():
+        raise ParameterError("request", "it is not a name", fix="use printable characters of ASCII, such as a UUID")
+    return request or str(uuid.uuid4())
 
 
 def _make_tls_context(cafile: str | os.PathLike[str] | None) -> ssl.SSLContext:

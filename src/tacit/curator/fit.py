@@ -16,7 +16,6 @@ rows that a question leaves: such a policy is refused.
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -26,10 +25,12 @@ from tacit.aggregates.registry import read_question
 from tacit.arithmetic import Number, to_rational, to_rational_between
 from tacit.canonical import canonical_text
 from tacit.curator.ask import settle
-from tacit.curator.features import FeatureEncoding, bind_feature
+from tacit.curator.features import bind_feature
 from tacit.curator.fit_charge import calibrate_to_charge
 from tacit.engines.unit_rows import OneRowPerUnit
 from tacit.errors import ErrorCode, ParameterError, Refused
+from tacit.learn.feature_encoding import FeatureEncoding
+from tacit.learn.released_weights import encode_weights, restore_model
 from tacit.plan.plan import MAX_EPSILON, MIN_EPSILON
 from tacit.plan.relation import Field, Relation
 from tacit.plan.scope import Scope
@@ -63,6 +64,28 @@ def fit(
     dialect: str | None = None,
 ) -> Model:
     """A fitted copy of the estimator; or Refused, at no cost. The same fit again is the same model, and free."""
+    study, claim = release_fit(estimator, text, target, analyst, curator, epsilon, delta, request, dialect)
+    return cast("Model", study.model(claim))  # a copy of the estimator
+
+
+def release_fit(
+    estimator: PrivateLinearModel,
+    text: str,
+    target: str,
+    analyst: str,
+    curator: OpenCurator,
+    epsilon: Number,
+    delta: Number | None = None,
+    request: str = "",
+    dialect: str | None = None,
+    *,
+    most_features: int | None = None,
+    most_cells: int | None = None,
+) -> tuple[ChargedFit, Reservation]:
+    """The plan of a fit, and the claim with its released weights; or Refused, at no cost.
+
+    A server sets the limits: `most_features` is of public numbers, and refuses; `most_cells` is as `release` says.
+    """
     policy, price = curator.policy.asked_by(analyst), to_rational_between("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
     if dialect is not None:
         policy = replace(policy, dialect=QuestionDialect(dialect))
@@ -74,8 +97,10 @@ def fit(
     if rows is None:
         fix = "ask the owner for a copy of the data in DuckDB or Parquet"
         raise Refused(ErrorCode.UNSUPPORTED, "models are fitted where DuckDB holds the data", fix=fix)
-    fitted = study.model(settle(study, lambda: study.release(curator), analyst, curator, request))
-    return cast("Model", fitted)  # a copy of the estimator
+    if most_features is not None and len(study.features.names) > most_features:
+        what = f"the columns make {len(study.features.names):,} features, and a server takes {most_features:,} at most"
+        raise Refused(ErrorCode.TOO_LARGE, what, fix="select fewer columns, or group their keys by CASE")
+    return study, settle(study, lambda: study.release(curator, most_cells), analyst, curator, request)
 
 
 @dataclass(frozen=True)
@@ -124,25 +149,25 @@ class ChargedFit:
         """The tables that the engine reads, private and public ones."""
         return scanned_tables(self.node.source)
 
-    def release(self, curator: OpenCurator) -> bytes:
-        """The released weights, ready to be stored."""
+    def release(self, curator: OpenCurator, most_cells: int | None = None) -> bytes:
+        """The released weights, ready to be stored.
+
+        `most_cells` limits rows times features, which is memory. Whether it is reached depends on rows, so a fit that
+        reaches it has failed: the charge stays, and the error is that of every failure.
+        """
         table = curator.engine.rows(self.node)  # type: ignore[attr-defined]  # `fit` saw it; rows, which stay here
+        if most_cells is not None and table.num_rows * len(self.features.names) > most_cells:
+            raise MemoryError("the rows of a fit are more than the server takes")
         names = [feature.name for feature in self.features.all]
         columns = dict(zip(names, table.columns, strict=False))
         labels = self.estimator._encode(_to_labels(table.columns[-1]))
-        weights = self.plan.weights(self.features.table(columns), labels, refresh_bits(curator.bits))
-        plain = {"shape": weights.shape, "weights": [float(number).hex() for number in weights.ravel()]}
-        return json.dumps(plain, separators=(",", ":"), sort_keys=True).encode()
+        return encode_weights(self.plan.weights(self.features.table(columns), labels, refresh_bits(curator.bits)))
 
     def model(self, claim: Reservation) -> PrivateLinearModel:
         """The estimator with the stored weights."""
-        import numpy as np
-
         assert claim.stored is not None
-        stored = json.loads(claim.stored)
-        weights = np.array([float.fromhex(number) for number in stored["weights"]]).reshape(stored["shape"])
-        found = self.estimator.take(self.plan, weights)
-        found.encoding_, found.receipt_ = self.features, claim.receipt
+        found = restore_model(self.estimator, self.plan, self.features, claim.stored)
+        found.receipt_ = claim.receipt
         return found
 
 

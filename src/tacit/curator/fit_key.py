@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tacit.canonical import Table, tag
-from tacit.curator.features import Feature, FeatureEncoding
 from tacit.engines.unit_rows import OneRowPerUnit
 from tacit.learn import losses
+from tacit.learn.feature_encoding import Feature, FeatureEncoding
 from tacit.learn.gradient import NoisyGradientDescent
 from tacit.learn.moments import SufficientStatistics
 from tacit.learn.newton import NoisyNewton, NoisySecondMoments

@@ -24,13 +24,21 @@ from tacit.errors import ErrorCode, Refused, TacitError
 from tacit.serve.addresses import Network
 from tacit.serve.authentication import Authenticator, Role
 from tacit.serve.console import routes
+from tacit.serve.fit_requests import fit_for_analyst
 from tacit.serve.key_authentication import Caller, KeyCheckPool
 from tacit.serve.metrics import Metrics
 from tacit.serve.middleware import Application, RequestMiddleware
-from tacit.serve.models import ErrorResponse, QuestionBody
+from tacit.serve.models import ErrorResponse, FitBody, QuestionBody
 from tacit.serve.receipts import load_receipt
 from tacit.serve.repeat_fast_path import RepeatFastPath
-from tacit.serve.response_models import AnswerBody, BudgetBody, ExplanationBody, SchemaBody, StoredReceiptBody
+from tacit.serve.response_models import (
+    AnswerBody,
+    BudgetBody,
+    ExplanationBody,
+    FitResultBody,
+    SchemaBody,
+    StoredReceiptBody,
+)
 from tacit.serve.responses import (
     CSV,
     JSON,
@@ -106,6 +114,7 @@ def build_api(service: CuratorService, authenticator: Authenticator, metrics: Me
 
     api.post(_ASK, responses={**answered, **refusals}, tags=["questions"])(ask)
     api.post("/v1/explain", responses=found(ExplanationBody, 400, 401, 403, 422, 429, 503), tags=["questions"])(explain)
+    api.post("/v1/fit", responses={200: {"model": FitResultBody}, **refusals}, tags=["questions"])(fit)
     api.get("/v1/schema", responses=found(SchemaBody, 401, 429, 503), tags=["questions"])(schema)
     api.get("/v1/budget", responses=found(BudgetBody, 400, 401, 403, 429, 503), tags=["questions"])(budget)
     api.get("/v1/receipts/{entry}", responses=found(StoredReceiptBody, 400, 401, 404, 429, 503), tags=["questions"])(
@@ -146,6 +155,14 @@ async def explain(request: Request, caller: Caller, form: Annotated[QuestionBody
     """What a question would cost and how accurate it would be. Free: no data is touched."""
     found = await _service(request).explain(caller.name, form.question())
     return _json_response({**found.to_dict(), "text": str(found)})
+
+
+async def fit(
+    request: Request, caller: Caller, form: Annotated[FitBody, Body()], name: IdempotencyKey = ""
+) -> Response:
+    """Fit a model and pay for it. The same fit again is free. `tacit.connect` makes an estimator of what comes back."""
+    found = await _service(request).fit(caller.name, lambda curator: fit_for_analyst(curator, caller.name, form, name))
+    return _json_response(found)
 
 
 async def schema(request: Request, caller: Caller) -> Response:

@@ -6,13 +6,15 @@ import re
 from fractions import Fraction
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt
 
 from tacit.errors import ParameterError
 from tacit.plan.question import Question
 
 _DECIMAL = re.compile(r"\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,2})?|\d{1,40}/\d{1,40}", re.ASCII)
 
+Scalar = StrictBool | StrictInt | StrictFloat | Annotated[str, Field(max_length=1000)] | None
+Parameter = Scalar | Annotated[list[Scalar], Field(max_length=10_000)]
 Number = StrictInt | StrictFloat | Annotated[str, Field(max_length=90, examples=["1/3"])]
 
 
@@ -36,9 +38,35 @@ class QuestionBody(BaseModel):
 
     def question(self, request: str = "") -> Question:
         """The question with its numbers, exact text among them."""
-        within = None if self.within is None else {name: _parse_number("within", n) for name, n in self.within.items()}
-        epsilon, confidence = _parse_number("epsilon", self.epsilon), _parse_number("confidence", self.confidence)
+        within = None if self.within is None else {name: parse_number("within", n) for name, n in self.within.items()}
+        epsilon, confidence = parse_number("epsilon", self.epsilon), parse_number("confidence", self.confidence)
         return Question(self.sql, epsilon, within, confidence, request, self.dialect)
+
+
+class FitBody(BaseModel):
+    """A model to fit: an estimator of tacit.learn by name, its parameters, and the rows to learn from."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "estimator": "LogisticRegression",
+                    "sql": "SELECT age, cost, paid FROM visits",
+                    "target": "paid",
+                    "epsilon": 1,
+                }
+            ]
+        },
+    )
+
+    estimator: str = Field(max_length=60, description="LogisticRegression, LinearSVC or Ridge.")
+    parameters: dict[str, Parameter] = Field(default_factory=dict, description="Those that differ from the defaults.")
+    sql: str = Field(description="Selects the columns of rows to learn from, the target among them.")
+    target: str = Field(max_length=200, description="The column to predict.")
+    epsilon: Number
+    delta: Number | None = Field(None, description="By default the policy's for one question.")
+    dialect: str | None = Field(None, max_length=20, description="Whose SQL it is; the policy's by default.")
 
 
 class ErrorBody(BaseModel):
@@ -58,7 +86,7 @@ class ErrorResponse(BaseModel):
     error: ErrorBody
 
 
-def _parse_number(name: str, value: int | float | str | None) -> Any:
+def parse_number(name: str, value: int | float | str | None) -> Any:
     """A number as JSON has it, or exact text as a fraction."""
     if not isinstance(value, str):
         return value

@@ -120,6 +120,34 @@ class ExplanationBody(BaseModel):
     text: str = Field(description="The same in words.")
 
 
+class WeightsBody(BaseModel):
+    """The released weights, on scaled columns, as hexadecimal digits of doubles."""
+
+    shape: list[int]
+    weights: list[str]
+
+
+class FeatureBody(BaseModel):
+    """How a column is read: a number between bounds, or an indicator for each of its keys."""
+
+    name: str
+    lower: float
+    upper: float
+    values: list[str | int | bool] | None
+    other: str | int | bool | None
+    days: bool
+
+
+class FitResultBody(BaseModel):
+    """A fitted model, as the client of Tacit makes it again."""
+
+    parameters: dict[str, Any]
+    features: list[FeatureBody]
+    method: str
+    released: WeightsBody
+    receipt: dict[str, Any] = Field(description="With all amounts in grains.")
+
+
 class AmountBody(BaseModel):
     """What is spent, capped and left, as exact decimal text."""
 

@@ -182,6 +182,20 @@ class CuratorService:
             return kept.plan
         return await self._looking.run(analyst, lambda: epoch.planner.plan(question, analyst), epoch)
 
+    async def fit(self, analyst: str, work: Callable[[Curator], T]) -> T:
+        """Run the fit of a model, in a place of a question; it comes at a step of time, and so does a failure."""
+        self.admit(analyst)
+        self.curator.analyst(analyst)
+        epoch = self._epoch
+
+        def run() -> T:
+            if self._asking.is_closed:
+                raise stopping()
+            return work(epoch.curator)
+
+        with epoch.used():
+            return await delay_to_bucket(self._asking.run(analyst, run, epoch), self._first)
+
     async def budget(self, analyst: str) -> AnalystBudget:
         """What is spent and what is left."""
         self.admit(analyst)

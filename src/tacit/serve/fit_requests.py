@@ -1,0 +1,83 @@
+"""Models that analysts fit over HTTP: what is asked for, within which limits, and what goes back.
+
+The released weights go back with the public facts by which the client makes the model of them again: the estimator's
+parameters, as the policy and the charge set them, and how columns are read. The client computes the rest from these, as
+the server would (`learn/released_weights.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+from tacit.client.arrow_stream import receipt_to_dict
+from tacit.curator.curator import Curator
+from tacit.curator.fit import ChargedFit, release_fit
+from tacit.errors import ErrorCode, ParameterError, Refused
+from tacit.extras import missing_extra
+from tacit.ledger.entries import Reservation
+from tacit.serve.models import FitBody, parse_number
+
+MAX_FEATURES = 500
+MAX_FIT_CELLS = 20_000_000  # rows times features: 160 MB
+ESTIMATORS = ("LogisticRegression", "LinearSVC", "Ridge")
+
+
+def fit_for_analyst(curator: Curator, analyst: str, form: FitBody, request: str) -> dict[str, Any]:
+    """Fit a model and return what the client needs of it; or Refused, at no cost."""
+    epsilon, delta = parse_number("epsilon", form.epsilon), parse_number("delta", form.delta)
+    study, claim = release_fit(
+        _make_estimator(form),
+        form.sql,
+        form.target,
+        analyst,
+        curator,
+        epsilon,
+        delta,
+        request,
+        form.dialect,
+        most_features=MAX_FEATURES,
+        most_cells=MAX_FIT_CELLS,
+    )
+    return _to_dict(study, claim)
+
+
+def _make_estimator(form: FitBody) -> Any:
+    """The estimator with its parameters, none of which runs code."""
+    if form.estimator not in ESTIMATORS:
+        what = f"{form.estimator!r:.60} is none that is fitted here"
+        raise ParameterError("estimator", what, fix=f"one of {', '.join(ESTIMATORS)}")
+    try:
+        from tacit.learn import linear
+    except ModuleNotFoundError:
+        fix = f"ask the owner of the server: {missing_extra('learn', 'a fit', 'scikit-learn').fix}"
+        raise Refused(ErrorCode.UNSUPPORTED, "the server has no scikit-learn", fix=fix) from None
+    kind = getattr(linear, form.estimator)
+    known = kind().get_params()
+    for name in form.parameters:
+        if name not in known:
+            what = f"{form.estimator} has no {name!r:.60}"
+            raise ParameterError("parameters", what, fix=f"there are {', '.join(sorted(known))}")
+    return kind(**form.parameters)
+
+
+def _to_dict(study: ChargedFit, claim: Reservation) -> dict[str, Any]:
+    assert claim.stored is not None
+    parameters = {name: _to_plain(value) for name, value in study.estimator.get_params().items() if name != "bits"}
+    return {
+        "parameters": parameters,
+        "features": [feature.to_dict() for feature in study.features.all],
+        "method": study.plan.name,
+        "released": json.loads(claim.stored),
+        "receipt": receipt_to_dict(claim.receipt),
+    }
+
+
+def _to_plain(value: Any) -> Any:
+    """A parameter as JSON has it; exact numbers as text that says so."""
+    if isinstance(value, Fraction):
+        return {"exact": str(value)}
+    if isinstance(value, list | tuple):
+        return [_to_plain(each) for each in value]
+    return value

@@ -1,4 +1,4 @@
-"""The commands on the page about the ledger print what it shows."""
+"""The commands on the pages about the ledger and its backup print what these show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-PAGE = Path(__file__).parents[2] / "docs" / "guide" / "ledger.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "guide"
 BLOCK = re.compile(r"^ *```console\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 
 
@@ -27,16 +27,22 @@ def same_everywhere(shown):
     return shown.splitlines()
 
 
-def test_the_commands_print_what_the_page_shows(tacit, tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", ["ledger.md", "deployment.md"])
+def test_the_commands_print_what_the_page_shows(tacit, tmp_path, monkeypatch, page):
     monkeypatch.chdir(tmp_path)
-    shown = "".join(textwrap.dedent(block) for block in BLOCK.findall(PAGE.read_text(encoding="utf-8")))
+    shown = "".join(textwrap.dedent(block) for block in BLOCK.findall((GUIDE / page).read_text(encoding="utf-8")))
     printed = ""
     for line in shown.splitlines():
         match shlex.split(line) if line.startswith("$ ") else []:
             case ["$", "cd", folder]:
                 monkeypatch.chdir(folder)
+            case ["$", "mkdir", folder]:
+                Path(folder).mkdir()
             case ["$", "cp", source, target]:
                 shutil.copy(source, target)
+            case ["$", "rm", *files]:
+                for file in files:
+                    Path(file).unlink(missing_ok=file.endswith(("-wal", "-shm")))  # which SQLite may have removed
             case ["$", "tacit", *arguments, ">", file]:
                 Path(file).write_text(tacit(*arguments).stdout)
             case ["$", "tacit", *arguments]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 import socket
@@ -13,11 +12,12 @@ import sys
 import tempfile
 import threading
 import warnings
-from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
 import pytest
+from tests.support.server_process import ServerProcess
+from tests.support.server_process import run_server_process as process
 from typer.testing import CliRunner
 
 import tacit
@@ -36,47 +36,6 @@ pytestmark = pytest.mark.slow
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a disk that is fast to sync
 COUNT = "SELECT COUNT(*) AS n FROM visits WHERE age > {}"
-
-
-class Process:
-    """A server that runs, where it listens, and the certificate it shows."""
-
-    def __init__(self, policy: Path, *options: str) -> None:
-        command = [sys.executable, "-m", "tacit.cli.main", "serve", "-p", str(policy), "--tls-self", *options]
-        environment = {**os.environ, "TACIT_LOG": str(policy.with_suffix(".log"))}
-        self.child = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
-        )
-        self.said = ""
-        assert self.child.stdout is not None
-        for line in self.child.stdout:
-            self.said += line
-            if line.startswith("Stop with"):
-                break
-        else:
-            raise AssertionError(self.said)
-        self.ports = {scheme: int(port) for scheme, port in re.findall(r"on (\w+)://127.0.0.1:(\d+)", self.said)}
-        self.cafile = policy.with_suffix(".tls.pem")
-
-    def end(self, kind: signal.Signals) -> int:
-        self.child.send_signal(kind)
-        assert self.child.stdout is not None
-        self.said += self.child.stdout.read()
-        self.child.stdout.close()
-        return self.child.wait(60)
-
-    def connect(self, key: str, **options: object):
-        return tacit.connect(f"https://127.0.0.1:{self.ports['https']}", key, cafile=self.cafile, **options)
-
-
-@contextmanager
-def process(policy: Path, *options: str):
-    running = Process(policy, "--http", "0", "--postgres", "0", *options)
-    try:
-        yield running
-    finally:
-        if running.child.poll() is None:
-            running.end(signal.SIGKILL)
 
 
 def test_both_listeners_answer_over_tls_and_a_stop_is_clean(clinic):
@@ -117,7 +76,7 @@ def _verified(policy: Path) -> int:
 def test_a_server_that_is_killed_under_load_loses_nothing_and_overspends_nothing(clinic, full):
     kills, askers, each = (5, 6, 30) if full else (1, 3, 6)
     policy, answers, problems = clinic.policy, {}, []
-    server = Process(policy, "--http", "0", "--no-postgres")
+    server = ServerProcess(policy, "--http", "0", "--no-postgres")
     port = str(server.ports["https"])
 
     def ask(asker: int) -> None:
@@ -141,7 +100,7 @@ def test_a_server_that_is_killed_under_load_loses_nothing_and_overspends_nothing
             for _ in range(3):
                 assert shown.acquire(timeout=60)
             server.end(signal.SIGKILL)
-            server = Process(policy, "--http", port, "--no-postgres")
+            server = ServerProcess(policy, "--http", port, "--no-postgres")
         for thread in threads:
             thread.join(120)
     finally:
@@ -235,7 +194,7 @@ def test_two_servers_on_one_postgres_ledger_give_one_answer_and_charge_once(make
                 thread.join(60)
             assert len(answers) == 4 and len(set(answers)) == 1
             assert near.budget.to_dict() == far.budget.to_dict()
-            assert near.budget.own["spent"] == "1"
+            assert near.budget.to_dict()["own"]["spent"] == "1"
     assert _verified(clinic.policy) == 1
 
 

@@ -96,6 +96,32 @@ def history(
 
 
 @app.command()
+def backup(
+    target: Annotated[Path, typer.Argument(help="The file to write, which is not there yet.", metavar="FILE")],
+    policy: PolicyOption = DEFAULT_POLICY,
+    as_json: JsonOption = False,
+) -> None:
+    """Copy the ledger to a file while it is in use, and check the copy. Exit code 6 if anything is wrong."""
+    from tacit.ledger.backup import back_up_ledger
+
+    _, books = _load_policy(policy)
+    report = back_up_ledger(books.store, target)
+    if as_json:
+        _print_json(
+            {"ok": report.ok, "entries": report.entries, "head": report.head, "problems": list(report.problems)}
+        )
+    elif report.ok:
+        typer.echo(f"{report.entries:,} entries, all in order, head {report.head}")
+        typer.echo(f"Copied to {target}. Keep the key with it ({books.key}), and the witness elsewhere.")
+    else:
+        typer.echo("The ledger is NOT in order; nothing was copied.")
+        for problem in report.problems:
+            typer.echo(f"· {problem}")
+    if not report.ok:
+        raise typer.Exit(_DAMAGED)
+
+
+@app.command()
 def export(policy: PolicyOption = DEFAULT_POLICY) -> None:
     """Print the deployment as JSON for a public registry: unit, relation, epsilon, delta, mechanisms, dates."""
     from tacit.ledger.export import describe_deployment

@@ -111,15 +111,20 @@ def demo(
     served: Annotated[
         bool, typer.Option("--serve", help="Serve the clinic instead: a web page, and PostgreSQL.")
     ] = False,
+    port: Annotated[
+        int | None, typer.Option(help="Serve the web page there; by default 8080, or a free one.", min=0, max=65535)
+    ] = None,
 ) -> None:
     """Walk through Tacit on a bundled clinic, in half a minute."""
     import tempfile
 
+    if port is not None and not served:
+        raise ParameterError("port", "is for --serve", fix=f"tacit demo --serve --port {port}")
     if served:
         from tacit.serve.demo import serve_clinic
 
         with tempfile.TemporaryDirectory(prefix="tacit-") as folder:
-            serve_clinic(keep or Path(folder), typer.echo)
+            serve_clinic(keep or Path(folder), typer.echo, port)
         return
 
     from tacit.cli.show import show_tour

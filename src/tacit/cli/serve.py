@@ -87,7 +87,9 @@ def serve(
             if place:
                 typer.echo(f"Listening on {place}")
         if tls_self and settings.certificate is not None:
-            typer.echo(f"Certificate {settings.certificate.certificate}, SHA-256 {settings.certificate.fingerprint}")
+            made = settings.certificate
+            typer.echo(f"Certificate {made.certificate}, SHA-256 {made.fingerprint}")
+            typer.echo('Analysts need its file: cafile="..." in Python, --cafile, or sslrootcert=... in psql.')
         if not read_credentials(credentials_path(policy.absolute())).records:
             typer.echo(f"Nobody may come in yet: tacit analyst add NAME -p {policy}")
         typer.echo("Stop with Ctrl-C.")

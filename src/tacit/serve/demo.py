@@ -15,10 +15,11 @@ DEMO_USERS = {"ada": Role.ANALYST, "ben": Role.ANALYST, "owner": Role.OWNER}
 _PORTS = (8080, 5433)  # of HTTP and of PostgreSQL, where nobody else has them
 
 
-def serve_clinic(folder: Path, say: Callable[[str], None]) -> None:
+def serve_clinic(folder: Path, say: Callable[[str], None], port: int | None = None) -> None:
     """Build the clinic with its analysts, and serve it until a signal. `say` receives the address and the credentials.
 
-    Passwords are made anew each time, so a clinic that is kept opens with those that are said last.
+    `port` is that of HTTP; without it 8080, or a free one where that is taken. Passwords are made anew each time, so a
+    clinic that is kept opens with those that are said last.
     """
     policy = build_clinic(folder)
     place = credentials.credentials_path(policy)
@@ -39,7 +40,8 @@ def serve_clinic(folder: Path, say: Callable[[str], None]) -> None:
         say(f"As a database: psql {listening.postgres.replace('://', '://ada@')}/clinic")
         say("Stop with Ctrl-C.")
 
-    http, postgres = (port if _is_free(port) else 0 for port in _PORTS)
+    http, postgres = (usual if _is_free(usual) else 0 for usual in _PORTS)
+    http = http if port is None else port
     run_server(policy, ServerConfig(http=http, postgres=postgres), ready)
 
 

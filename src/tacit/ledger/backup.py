@@ -1,0 +1,85 @@
+"""A copy of a ledger's file, made while others write to it.
+
+**Rule.** The copy is one moment of the ledger: every entry up to a head, with its answer, and none after it. It is
+checked from its first entry before it gets its name, and has that name whole or not at all. What is charged after that
+moment is not in it; where anything was, a copy that is put back is refused as older than its witness
+(`ledger/witness.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import apsw
+
+from tacit.errors import ErrorCode, LedgerError, ParameterError
+from tacit.ledger.files import PRIVATE, sync_folder
+from tacit.ledger.reader import LedgerReader
+from tacit.ledger.verify import VerificationReport, verify
+
+
+def back_up_ledger(ledger: Path | str, target: Path) -> VerificationReport:
+    """Copy the ledger to a new file, and return what checking the copy found.
+
+    Where the copy is not in order, neither is the ledger, and no file is left.
+    """
+    if not isinstance(ledger, Path):
+        fix = "pg_dump of that database is its backup"
+        raise ParameterError("ledger", "it is in PostgreSQL, not in a file", fix=fix)
+    if target.exists():
+        raise ParameterError("target", f"{target} is there already", fix="name a file that is not")
+    if not target.absolute().parent.is_dir():
+        raise ParameterError("target", f"there is no folder {target.parent}", fix="make it first")
+    handle, name = tempfile.mkstemp(prefix=f"{target.name}.", dir=target.absolute().parent)
+    draft = Path(name)
+    try:
+        os.fchmod(handle, PRIVATE)
+        os.close(handle)
+        _copy(ledger, draft)
+        with LedgerReader(draft) as copy:
+            report = verify(copy)
+        if not report.ok:
+            return report
+        _sync(draft)
+        try:
+            os.link(draft, target)
+        except FileExistsError:
+            raise ParameterError("target", f"{target} is there already", fix="name a file that is not") from None
+        sync_folder(target.absolute().parent)
+        return report
+    finally:
+        for end in ("", "-wal", "-shm", "-journal"):
+            Path(f"{draft}{end}").unlink(missing_ok=True)
+
+
+def _copy(ledger: Path, draft: Path) -> None:
+    """The pages of one moment, in one file without a log."""
+    with LedgerReader(ledger):  # says what is wrong with what is no ledger
+        pass
+    try:
+        source = apsw.Connection(str(ledger), flags=apsw.SQLITE_OPEN_READONLY)
+        target = apsw.Connection(str(draft))
+        try:
+            source.set_busy_timeout(30_000)
+            with target.backup("main", source, "main") as copying:
+                while not copying.done:
+                    copying.step(-1)
+            target.execute("PRAGMA journal_mode = DELETE")
+        finally:
+            target.close()
+            source.close()
+    except apsw.FullError as error:
+        raise LedgerError(ErrorCode.LEDGER_FULL, "the disk of the copy is full", fix="free some space") from error
+    except (apsw.Error, OSError) as error:
+        fix = "check both disks, and verify the ledger"
+        raise LedgerError(ErrorCode.LEDGER_DISK, "the ledger cannot be copied", fix=fix) from error
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -108,3 +108,5 @@ html_sidebars = {"index": []}
 # Scripts and notebooks that the build runs draw to files and print plain text.
 os.environ.setdefault("MPLBACKEND", "agg")
 os.environ.setdefault("NO_COLOR", "1")
+os.environ["COLUMNS"] = "110"
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # `tacit` is the one that is documented

@@ -61,6 +61,7 @@ def test_a_style_that_fetches_and_an_empty_site_are_found(tmp_path):
         ("../../SECURITY.md", "../project/security.md"),
         ("../../benchmarks/keys.md", "../project/measured/keys.md"),
         ("../../examples/coins.py", "../gallery/coins.rst"),
+        ("../../examples/README.rst", "../gallery/index.rst"),
         ("../../src/tacit/errors.py", "../../src/tacit/errors.py"),
     ],
 )

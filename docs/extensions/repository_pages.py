@@ -39,6 +39,8 @@ def turn_links(text: str, at: Path, to: Path, pages: dict[Path, Path]) -> str:
         path = Path(os.path.normpath(at.parent / target))
         if path.parent == ROOT / "examples" and path.suffix == ".py":
             path = DOCS / "gallery" / f"{path.stem}.rst"
+        elif path == ROOT / "examples" / "README.rst":
+            path = DOCS / "gallery" / "index.rst"
         path = pages.get(path, path)
         return f"{found[1]}{os.path.relpath(path, to.parent)}{found[3]}"
 

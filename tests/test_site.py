@@ -105,3 +105,12 @@ def test_pages_of_the_guide_are_listed_once():
 def test_the_build_stays_offline():
     text = (DOCS / "conf.py").read_text()
     assert "intersphinx" not in text and "mathjax" not in text
+
+
+def test_the_page_of_expectations_has_reasons():
+    page = (DOCS / "explanation" / "expectations.md").read_text(encoding="utf-8")
+    rows = [line.strip("|").split(" | ") for line in page.splitlines() if line.startswith("| ") and "---" not in line]
+    rows = [row for row in rows if row[0].strip() != "what people expect"]
+    assert len(rows) >= 40 and all(len(row) == 3 for row in rows)
+    refused = [row[2] for row in rows if row[2].startswith("no")]
+    assert len(refused) >= 5 and all(answer.startswith("no: ") and len(answer) > 30 for answer in refused)

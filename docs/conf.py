@@ -88,6 +88,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "Tacit"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_js_files = ["accessible-names.js"]
 html_favicon = "static/favicon.svg"
 html_copy_source = False
 html_show_sourcelink = False
@@ -109,4 +110,4 @@ html_sidebars = {"index": []}
 os.environ.setdefault("MPLBACKEND", "agg")
 os.environ.setdefault("NO_COLOR", "1")
 os.environ["COLUMNS"] = "110"
-os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # `tacit` is the one that is documented
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # the `tacit` of this version

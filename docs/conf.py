@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib.metadata import version as installed_version
+from importlib.util import find_spec
 from pathlib import Path
 
 DOCS = Path(__file__).parent
@@ -69,7 +70,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
-    "ignore_pattern": r"^$",
+    "ignore_pattern": r"^$" if find_spec("torch") else r"/deep_\w+\.py$",  # `make torch` installs PyTorch
     "example_extensions": {".py"},
     "plot_gallery": "True",
     "abort_on_example_error": True,

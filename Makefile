@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Tests start Python many times: what it compiles is kept, and so are the assertions that pytest rewrites.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo check install test verify coverage torch hooks lint types layers format bench bench-query clean help
+.PHONY: demo check install test verify coverage torch hooks lint types layers format docs bench bench-query clean help
 
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 13
@@ -47,6 +47,11 @@ format: $(VENV)/.dev  ## put the style right
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(VENV)/.docs  ## the documentation as a site, offline: build/docs/index.html
+	rm -rf build/docs
+	$(BIN)/sphinx-build -j 2 -W --keep-going -b html docs build/docs
+	$(BIN)/python tools/check_site.py build/docs
+
 bench: $(VENV)/.installed  ## speed, as ratios in one run
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/core.py
@@ -61,7 +66,7 @@ bench-query: $(VENV)/.dev  ## queries at scale, up to 100 million rows, in a qua
 	$(BIN)/python benchmarks/query.py
 
 clean:  ## remove what make made
-	rm -rf $(VENV) .venv-bench .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage htmlcov
+	rm -rf $(VENV) build docs/gallery docs/project docs/reference/api .venv-bench .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage htmlcov
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Tacit needs Python 3.11 or newer; try make PYTHON=python3.12"; exit 1; }
@@ -75,6 +80,11 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
 $(VENV)/.dev: $(VENV)/bin/python pyproject.toml
 	@echo "Setting up the tests in $(VENV) (once, about a minute)..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.docs: $(VENV)/bin/python pyproject.toml
+	@echo "Setting up the documentation in $(VENV) (once, about a minute)..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.torch: $(VENV)/.dev requirements/torch.txt

@@ -1,6 +1,13 @@
-"""The auction: a price for goods that can be sold any number of times, chosen by the exponential mechanism.
+"""An auction
+==========
 
-python examples/auction.py docs/images/auction.svg
+A price for goods that can be sold any number of times, chosen by the exponential mechanism: prices that earn more are
+more likely, and no bidder changes the probabilities by more than a factor of e to the epsilon.
+
+Without a path the picture is shown, where there is a screen::
+
+    python examples/auction.py
+    python examples/auction.py docs/images/auction.svg
 """
 
 from __future__ import annotations
@@ -14,7 +21,7 @@ PRICES = [*range(10, 501, 10)]
 BIDDERS = [100] * 60 + [250] * 45 + [500] * 20  # what each would pay at most
 
 
-def main(target: str) -> None:
+def main(target: str | None = None) -> None:
     revenue = Pricing.calibrated(epsilon=1, prices=PRICES).revenues(BIDDERS)
     best = max(zip(revenue, PRICES, strict=True))
     with open_figure(target, "Revenue at each price", "price", "revenue", size=(11, 4), panels=2) as (left, right):
@@ -34,4 +41,4 @@ def main(target: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:2])

@@ -1,13 +1,15 @@
-"""Audit mechanisms of other libraries: a count of rows, with the noise of OpenDP and of diffprivlib.
+"""Audits of other libraries
+=========================
 
-From the folder that holds `examples`, with opendp installed:
+A count of rows, with the noise of OpenDP and of diffprivlib. From the folder that holds ``examples``, with opendp
+installed::
 
     tacit audit callable examples.audit_peers:opendp_laplace --claim epsilon=1 --shape count
     tacit audit callable examples.audit_peers:opendp_laplace --claim epsilon=0.5 --one "[1, 1]" --other "[1]"
 
 The first claim stands, with a bound near it. The second is too good for the noise, and is refuted.
 
-diffprivlib 0.6 does not import with the newest scikit-learn, so give it an environment of its own:
+diffprivlib 0.6 does not import with the newest scikit-learn, so give it an environment of its own::
 
     python -m venv peers
     peers/bin/pip install tacit-dp diffprivlib "scikit-learn==1.5.2"

@@ -1,4 +1,9 @@
-"""Bounds without looking: a profile of a data frame, and the policy lines that it proposes."""
+"""Bounds without looking
+======================
+
+A profile of a data frame, and the lines of a policy that it proposes: the owner chooses bounds and caps from noisy
+histograms, and pays for them once.
+"""
 
 import tempfile
 from pathlib import Path

@@ -1,6 +1,13 @@
-"""Asking without knowing: two coins, what a yes tells, and what it costs to trust nobody.
+"""Asking without knowing
+======================
 
-python examples/coins.py docs/images/local.svg
+Two coins, what a yes tells, and what it costs to trust nobody: the error of a share by the number of people, where
+everyone randomizes and where a curator adds noise once.
+
+Without a path the picture is shown, where there is a screen::
+
+    python examples/coins.py
+    python examples/coins.py docs/images/local.svg
 """
 
 from __future__ import annotations
@@ -54,7 +61,7 @@ def trusted_error(people: int, bits: ReplayBits) -> float:
     return float(np.sqrt(np.mean([((each - count) / people) ** 2 for each in found])))
 
 
-def main(target: str) -> None:
+def main(target: str | None = None) -> None:
     coins()
     bits = ReplayBits(b"local and trusted")
     local, trusted = ([error(n, bits) for n in PEOPLE] for error in (local_error, trusted_error))
@@ -72,4 +79,4 @@ def main(target: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:2])

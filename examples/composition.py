@@ -1,6 +1,12 @@
-"""What many answers cost together: the composition theorems against the true curve, for 0.1-DP Laplace answers.
+"""What many answers cost together
+===============================
 
-python examples/composition.py docs/images/composition.svg
+The composition theorems against the true curve, for Laplace answers of epsilon 0.1.
+
+Without a path the picture is shown, where there is a screen::
+
+    python examples/composition.py
+    python examples/composition.py docs/images/composition.svg
 """
 
 from __future__ import annotations
@@ -23,7 +29,7 @@ NAMES = {
 }
 
 
-def main(target: str) -> None:
+def main(target: str | None = None) -> None:
     counts = [1, 3, 10, 30, 100, 300, 1000]
     answer = ContinuousLaplaceNoise(Fraction(10))
     costs = {by: [epsilon(Repeat(answer, n), DELTA, by=by) for n in counts] for by in NAMES}
@@ -41,4 +47,4 @@ def main(target: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:2])

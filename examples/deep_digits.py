@@ -1,6 +1,7 @@
-"""A small convolutional network that reads handwritten digits, trained with epsilon 3.
+"""Handwritten digits
+==================
 
-python examples/deep_digits.py
+A small convolutional network that reads handwritten digits, trained with epsilon 3. It needs PyTorch.
 """
 
 from __future__ import annotations

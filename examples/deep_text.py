@@ -1,6 +1,8 @@
-"""A transformer of characters with tied embeddings, on Python's documentation; then low-rank adapters for it.
+"""A transformer and its adapters
+==============================
 
-A unit is a line of 32 characters. python examples/deep_text.py
+A transformer of characters with tied embeddings, on Python's documentation; then low-rank adapters for it. A unit is a
+line of 32 characters. It needs PyTorch.
 """
 
 from __future__ import annotations

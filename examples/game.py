@@ -1,6 +1,12 @@
-"""The distinguishing game: how often the best guesser errs, beside the least that epsilon allows.
+"""The distinguishing game
+=======================
 
-python examples/game.py docs/images/game.svg
+How often the best guesser errs, beside the least that epsilon allows.
+
+Without a path the picture is shown, where there is a screen::
+
+    python examples/game.py
+    python examples/game.py docs/images/game.svg
 """
 
 from __future__ import annotations
@@ -10,7 +16,7 @@ import sys
 from tacit.audit import plot_games
 
 
-def main(target: str) -> None:
+def main(target: str | None = None) -> None:
     played = plot_games(target)
     for name, found in played.items():
         epsilon, game = min(found.items(), key=lambda each: abs(each[0] - 1))
@@ -18,4 +24,4 @@ def main(target: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:2])

@@ -1,6 +1,12 @@
-"""Publishing millions of counts at once: why Laplace noise on each is useless, and how many people it would take.
+"""Millions of counts at once
+==========================
 
-python examples/genome.py docs/images/genome.svg
+Why Laplace noise on each of millions of counts is useless, and how many people it would take.
+
+Without a path the picture is shown, where there is a screen::
+
+    python examples/genome.py
+    python examples/genome.py docs/images/genome.svg
 """
 
 from __future__ import annotations
@@ -20,7 +26,7 @@ def deviation(counts: int) -> float:
     return float(Laplace.calibrated(EPSILON, sensitivity=counts).scale) * math.sqrt(2)
 
 
-def main(target: str) -> None:
+def main(target: str | None = None) -> None:
     sizes = [10**k for k in range(8)]
     with open_figure(target, "Noise on each count, epsilon = ln 2", "counts published", "standard deviation") as axes:
         axes.loglog(sizes, [deviation(k) for k in sizes], marker="o", markersize=4)
@@ -32,4 +38,4 @@ def main(target: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:2])

@@ -1,6 +1,12 @@
-"""Laplace against Gaussian noise at the same guarantee: their densities, and the error as a vector gets longer.
+"""Laplace against Gaussian noise
+==============================
 
-python examples/laplace_and_gaussian.py docs/images/laplace_and_gaussian.svg
+The same guarantee by two distributions: their probabilities, and the error as a vector gets longer.
+
+Without a path the picture is shown, where there is a screen::
+
+    python examples/laplace_and_gaussian.py
+    python examples/laplace_and_gaussian.py docs/images/laplace_and_gaussian.svg
 """
 
 from __future__ import annotations
@@ -16,7 +22,7 @@ from tacit.pictures import open_figure
 EPSILON, DELTA = Fraction(1), Fraction(1, 10**5)
 
 
-def main(target: str) -> None:
+def main(target: str | None = None) -> None:
     lengths = [2**k for k in range(11)]
     laplace = [float(Laplace.calibrated(EPSILON, sensitivity=k).scale) * 2**0.5 for k in lengths]
     gaussian = [
@@ -40,4 +46,4 @@ def main(target: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:2])

@@ -1,4 +1,9 @@
-"""The ledger on its own, for a mechanism of one's own: reserve, touch, commit; a name, a repeat, a limit, a proof."""
+"""The ledger on its own
+=====================
+
+Budget, receipts and proofs for a mechanism of one's own: reserve, touch the data, commit; a name for a request, a
+repeat that is free, a limit that holds, and a check of the whole chain.
+"""
 
 import tempfile
 from fractions import Fraction

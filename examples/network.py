@@ -1,6 +1,12 @@
-"""Why gradients are perturbed: a small network with noise on its weights, and one with noise on its gradients.
+"""Why gradients are perturbed
+===========================
 
-python examples/network.py docs/images/network.svg
+A small network with noise on its weights, and one with noise on its gradients, at the same epsilon.
+
+Without a path the picture is shown, where there is a screen::
+
+    python examples/network.py
+    python examples/network.py docs/images/network.svg
 """
 
 from __future__ import annotations
@@ -66,7 +72,7 @@ def learned(points: Any, labels: Any, start: Any, noise: GridGaussian | None) ->
     return weights
 
 
-def main(target: str) -> None:
+def main(target: str | None = None) -> None:
     draw = np.random.default_rng(7)
     points, labels = moons(PEOPLE, draw)
     test, truth = moons(PEOPLE, draw)
@@ -105,4 +111,4 @@ def main(target: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:2])

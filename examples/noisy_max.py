@@ -1,6 +1,12 @@
-"""The best of K: releasing only the winner costs one epsilon, releasing all K counts costs K times the noise.
+"""The best of K
+=============
 
-python examples/noisy_max.py docs/images/noisy_max.svg
+Releasing only the winner costs one epsilon; releasing all K counts takes K times the noise.
+
+Without a path the picture is shown, where there is a screen::
+
+    python examples/noisy_max.py
+    python examples/noisy_max.py docs/images/noisy_max.svg
 """
 
 from __future__ import annotations
@@ -25,7 +31,7 @@ def share_right(counts: int, release: object, bits: ReplayBits) -> float:
     return float(np.mean([release(scores, bits) == 0 for _ in range(ROUNDS)]))
 
 
-def main(target: str) -> None:
+def main(target: str | None = None) -> None:
     bits = ReplayBits(b"noisy max")  # the same picture every time; it protects nobody
     sizes = [2, 5, 10, 20, 50, 100, 200]
     winner, everything = [], []
@@ -43,4 +49,4 @@ def main(target: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:2])

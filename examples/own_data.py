@@ -1,4 +1,8 @@
-"""Ten lines on one's own data: a data frame, a policy as a dict, and a private answer."""
+"""Ten lines on your own data
+==========================
+
+A table, a policy as a dict, and a private answer.
+"""
 
 import tempfile
 from pathlib import Path

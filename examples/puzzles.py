@@ -1,9 +1,8 @@
-"""Two puzzles of three people: what noisy counts over every subset give away.
+"""Two puzzles of three people
+===========================
 
-Each of three people has a secret bit. Somebody asked how many ones are in each of the eight subsets; every answer is
-off by at most one half. Which bits fit all answers?
-
-python examples/puzzles.py
+What noisy counts over every subset give away. Each of three people has a secret bit. Somebody asked how many ones are
+in each of the eight subsets; every answer is off by at most one half. Which bits fit all answers?
 """
 
 from __future__ import annotations

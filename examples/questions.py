@@ -1,4 +1,8 @@
-"""What can be asked, on two tables about the same people and one about nobody."""
+"""What can be asked
+=================
+
+Questions over two tables about the same people and one about nobody.
+"""
 
 import datetime
 import random

@@ -1,6 +1,12 @@
-"""How much noise hides secret bits: least squares on random subset counts, beside its formula and a private curator.
+"""How much noise hides secret bits
+================================
 
-python examples/reconstruction.py docs/images/reconstruction.svg
+Least squares on random subset counts, beside its formula and a private curator.
+
+Without a path the picture is shown, where there is a screen::
+
+    python examples/reconstruction.py
+    python examples/reconstruction.py docs/images/reconstruction.svg
 """
 
 from __future__ import annotations
@@ -27,7 +33,7 @@ def share(method: str, queries: int, sigma: float, seed: int) -> float:
     return reconstruct(oracle, PEOPLE, queries, method=method, seed=seed, truth=truth).share
 
 
-def main(target: str) -> None:
+def main(target: str | None = None) -> None:
     sizes = np.geomspace(0.1, 20, 10)
     queries = 4 * PEOPLE
     private = math.sqrt(Gaussian.calibrated(1, 1e-6, sensitivity=1, coordinates=queries).variance) / ROOT
@@ -73,4 +79,4 @@ def main(target: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:2])

@@ -1,9 +1,9 @@
-"""A table of names, postcodes, birth dates and a secret bit: counts over conditions name everybody's secret.
+"""Counts that name a secret
+=========================
 
-Names, postcodes and birth dates are in a public register. The analyst sees the register, and may ask how many people
-who satisfy a condition have the bit.
-
-python examples/secret_bit.py
+A table of names, postcodes, birth dates and a secret bit: counts over conditions name everybody's secret. Names,
+postcodes and birth dates are in a public register. The analyst sees the register, and may ask how many people who
+satisfy a condition have the bit.
 """
 
 from __future__ import annotations

@@ -1,6 +1,12 @@
-"""What a shuffler adds: the epsilon of people's own noise against that of the crowd, from below and above.
+"""What a shuffler adds
+====================
 
-python examples/shuffle.py docs/images/shuffle.svg
+The epsilon of people's own noise against that of their shuffled reports, from below and above.
+
+Without a path the picture is shown, where there is a screen::
+
+    python examples/shuffle.py
+    python examples/shuffle.py docs/images/shuffle.svg
 """
 
 from __future__ import annotations
@@ -25,7 +31,7 @@ def closed(local: float, users: int) -> float:
     return math.log1p((large - 1) / (large + 1) * root)
 
 
-def main(target: str) -> None:
+def main(target: str | None = None) -> None:
     title = "A crowd hides its members"
     with open_figure(target, title, "people", f"epsilon of the crowd, delta {DELTA:g}", (11, 4), panels=2) as (
         left,
@@ -50,4 +56,4 @@ def main(target: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:2])

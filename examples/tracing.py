@@ -1,6 +1,12 @@
-"""Tracing: who is in the study? From exact averages nearly every member is found, from private ones hardly any.
+"""Who is in the study?
+====================
 
-python examples/tracing.py docs/images/tracing.svg
+From exact averages nearly every member is found, from private ones hardly any.
+
+Without a path the picture is shown, where there is a screen::
+
+    python examples/tracing.py
+    python examples/tracing.py docs/images/tracing.svg
 """
 
 from __future__ import annotations
@@ -20,7 +26,7 @@ EPSILON, DELTA = 1.0, 1e-6
 ALARMS = np.linspace(0, 1, 201)
 
 
-def main(target: str) -> None:
+def main(target: str | None = None) -> None:
     study = SimulatedStudy.draw(PEOPLE, ATTRIBUTES, np.random.default_rng(1), reference=4000)
     noise = Gaussian.calibrated(EPSILON, DELTA, sensitivity=1, coordinates=ATTRIBUTES)
     private = np.array(noise.release(study.counts, ReplayBits(b"tracing"))) / PEOPLE
@@ -65,4 +71,4 @@ def _power(axes) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:2])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -25,7 +26,11 @@ from tacit.policy.load import load
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
+WRITTEN = ROOT / "docs" / "project"  # what `make docs` writes for the site, which is checked there
+PAGES = [
+    *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")),
+    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if not page.is_relative_to(WRITTEN)),
+]
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -170,10 +175,30 @@ def test_a_refusal_that_a_page_quotes_is_what_happens(page, clinic):
 EXAMPLES = [path for path in sorted((ROOT / "examples").glob("*.py")) if find_spec("torch") or path.name[:5] != "deep_"]
 
 
+PICTURES = [path for path in EXAMPLES if "sys.argv" in path.read_text(encoding="utf-8")]
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
-def test_examples_run(example, tmp_path, started):
-    arguments = [str(tmp_path / "out.svg")] if "sys.argv" in example.read_text(encoding="utf-8") else []
-    run_script(example, arguments, tmp_path, started)
+def test_an_example_runs_without_arguments_and_leaves_nothing(example, tmp_path, started):
+    assert run_script(example, [], tmp_path, started)  # it prints what it finds
+    assert {path.name for path in tmp_path.iterdir()} <= {"out", "err"}  # where the output was caught
+
+
+@pytest.mark.parametrize("example", PICTURES, ids=lambda path: path.name)
+def test_an_example_writes_its_picture_where_it_is_told(example, tmp_path, started):
+    run_script(example, ["drawn.svg"], tmp_path, started)
+    assert "</svg>" in (tmp_path / "drawn.svg").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_starts_with_a_title_that_the_gallery_takes(example):
+    title, line, *rest = ast.get_docstring(ast.parse(example.read_text(encoding="utf-8"))).splitlines()
+    assert line == "=" * len(title) and len(rest) > 1
+
+
+def test_pictures_that_pages_show_can_be_made_again():
+    made = {name for path in PICTURES for name in re.findall(r"docs/images/([\w-]+\.svg)", path.read_text("utf-8"))}
+    assert len(made) == len(PICTURES) and all((ROOT / "docs" / "images" / name).exists() for name in made)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))

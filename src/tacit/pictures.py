@@ -1,6 +1,6 @@
 """The plots, in one style. Needs matplotlib: pip install 'tacit-dp[plot]'.
 
-with picture("errors.svg", "Error", "dimension", "error") as axes:
+with open_figure("errors.svg", "Error", "dimension", "error") as axes:
     axes.plot(...)
 """
 
@@ -15,6 +15,7 @@ from tacit.extras import missing_extra
 
 TEXT_COLOR = "#26323d"
 COLORS = ("#0b6e8a", "#d1603d", "#5b8c5a", "#8a5a9e", "#b08b2e", "#7a7f87")
+_WITHOUT_SCREEN = {"agg", "cairo", "pdf", "pgf", "ps", "svg", "template"}  # matplotlib's backends that only write files
 _STYLE: Any = {
     "axes.prop_cycle": f"cycler(color={list(COLORS)!r})",
     "axes.edgecolor": TEXT_COLOR,
@@ -41,14 +42,24 @@ _STYLE: Any = {
 
 @contextmanager
 def open_figure(
-    path: str | os.PathLike[str], title: str, x: str, y: str, size: tuple[float, float] = (7.0, 4.0), panels: int = 1
+    path: str | os.PathLike[str] | None,
+    title: str,
+    x: str,
+    y: str,
+    size: tuple[float, float] = (7.0, 4.0),
+    panels: int = 1,
 ) -> Iterator[Any]:
-    """Axes to draw on, saved as `path` in the end; several side by side where `panels` is more than one."""
+    """Axes to draw on, saved as `path` in the end; several side by side where `panels` is more than one.
+
+    Without a path the figure is shown where matplotlib has a screen, and left open where it has none, for whoever
+    collects figures.
+    """
     try:
         import matplotlib
     except ModuleNotFoundError:
         raise missing_extra("plot", "a picture", "matplotlib") from None
-    matplotlib.use("Agg")
+    if path is not None:
+        matplotlib.use("Agg")
     from matplotlib import pyplot
 
     with pyplot.rc_context(_STYLE):
@@ -66,6 +77,10 @@ def open_figure(
                     axis.set_minor_formatter(lambda value, _: "")
             if each.get_legend() is None and each.get_legend_handles_labels()[0]:
                 each.legend()
+        if path is None:
+            if matplotlib.get_backend().lower() not in _WITHOUT_SCREEN:
+                pyplot.show()
+            return
         figure.savefig(path, metadata={"Date": None} if str(path).endswith(".svg") else None)
         pyplot.close(figure)
 

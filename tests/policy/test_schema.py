@@ -55,7 +55,7 @@ def holds(value: Any, shape: dict[str, Any]) -> bool:
 def _rule(value: Any, name: str, rule: Any, shape: dict[str, Any]) -> bool:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     match name:
-        case "$schema" | "title" | "description":
+        case "$schema" | "title" | "description" | "default":
             return True
         case "type":
             return isinstance(value, KINDS[rule]) and (rule == "boolean") == isinstance(value, bool)

@@ -366,13 +366,16 @@ class Classroom:
             "chance_of_any": float(self.probability_of_any),
         }
 
-    def plot(self, path: str | os.PathLike[str], *, epsilon: Number = Fraction(1, 10), rounds: int = 4000) -> None:
+    def plot(
+        self, path: str | os.PathLike[str] | None = None, *, epsilon: Number = Fraction(1, 10), rounds: int = 4000
+    ) -> None:
         """Plot the probability of a revealing answer against the number of queries, and the answers with noise.
 
         Parameters
         ----------
-        path : path
-            The picture to write; its ending chooses the format (.png, .svg, .pdf).
+        path : path, optional
+            The picture to write; its ending chooses the format (.png, .svg, .pdf). Without it matplotlib shows the
+            figure.
         epsilon : number
             The privacy loss of the noisy average in the right panel, positive.
         rounds : int

@@ -146,7 +146,11 @@ def play_game(
 
 
 def plot_games(
-    path: str | os.PathLike[str], *, epsilons: Sequence[float] = EPSILONS, rounds: int = 20_000, seed: int = 0
+    path: str | os.PathLike[str] | None = None,
+    *,
+    epsilons: Sequence[float] = EPSILONS,
+    rounds: int = 20_000,
+    seed: int = 0,
 ) -> dict[str, dict[float, GameResult]]:
     """Plot the error of guessers against the epsilon that is claimed, with the curve that no guesser can be below.
 
@@ -155,8 +159,8 @@ def plot_games(
 
     Parameters
     ----------
-    path : path
-        The picture to write; its ending chooses the format (.png, .svg, .pdf).
+    path : path, optional
+        The picture to write; its ending chooses the format (.png, .svg, .pdf). Without it matplotlib shows the figure.
     epsilons : sequence of float
         The claimed epsilons, each positive; every second one is played for each mechanism.
     rounds : int

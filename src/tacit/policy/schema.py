@@ -36,31 +36,8 @@ def build_json_schema() -> Json:
         "description": "Who is protected, what may be asked about, and how much may be told. All of it is public.",
         **_object(
             {
-                "data": _object(
-                    {
-                        "engine": {"enum": list(ENGINES)},
-                        "source": _describe_shape(
-                            _TEXT, "A file or folder, a database's URL, or a schema of Spark's catalog."
-                        ),
-                        "copy": _describe_shape(
-                            _TEXT, 'A file that the data is read into, once for each epoch; or "memory".'
-                        ),
-                        "prepared": _describe_shape(_TEXT, "The name that copy had before."),
-                        "epoch": _describe_shape(_WHOLE | {"minimum": 0}, "Raise it when the data has changed."),
-                        "today": _describe_shape(_DAY_OR_MOMENT, "The day that CURRENT_DATE stands for."),
-                        "dialect": {
-                            "enum": list(QuestionDialect),
-                            "description": "Whose SQL questions are written in.",
-                        },
-                    }
-                ),
-                "ledger": _object(
-                    {
-                        "store": _describe_shape(_TEXT, "A file, or postgresql://host/database."),
-                        "key": _describe_shape(_TEXT, "The file of the key that signs receipts."),
-                        "witness": _describe_shape(_TEXT, "The file that notices an older copy of the ledger."),
-                    }
-                ),
+                "data": _data(),
+                "ledger": _ledger(),
                 "privacy": _privacy(),
                 "tables": _describe_shape(
                     _entries_by_name({"anyOf": [_private(), _public()]}), "The tables that may be named."
@@ -72,8 +49,40 @@ def build_json_schema() -> Json:
     }
 
 
+def _data() -> Json:
+    source = "A file or folder, a database's URL, or a schema of Spark's catalog; without it, open() takes the data."
+    copy = 'A file that the data is read into, once for each epoch; or "memory". Without it, its size decides.'
+    today = "The day that CURRENT_DATE stands for; without it such questions are refused."
+    dialect = _describe_shape(
+        {"enum": list(QuestionDialect)}, "Whose SQL questions are written in.", str(QuestionDialect.POSTGRES)
+    )
+    return _object(
+        {
+            "engine": _describe_shape({"enum": list(ENGINES)}, "What holds the data and adds it up.", ENGINES[0]),
+            "source": _describe_shape(_TEXT, source),
+            "copy": _describe_shape(_TEXT, copy),
+            "prepared": _describe_shape(_TEXT, "The name that copy had before."),
+            "epoch": _describe_shape(_WHOLE | {"minimum": 0}, "Raise it when the data has changed.", 1),
+            "today": _describe_shape(_DAY_OR_MOMENT, today),
+            "dialect": dialect,
+        }
+    )
+
+
+def _ledger() -> Json:
+    store = "A file, or postgresql://host/database; by default a file beside the policy."
+    key = "The file of the key that signs receipts; by default beside the ledger."
+    witness = "The file that notices an older copy of the ledger; by default beside it."
+    named = {"store": store, "key": key, "witness": witness}
+    return _object({name: _describe_shape(_TEXT, text) for name, text in named.items()})
+
+
 def _privacy() -> Json:
-    neighbors = _describe_shape({"enum": [str(n) for n in Neighbors]}, "With or without one unit, or one for another.")
+    neighbors = _describe_shape(
+        {"enum": [str(n) for n in Neighbors]},
+        "With or without one unit, or one unit's rows for another's.",
+        str(Neighbors.ADD_REMOVE),
+    )
     share = _describe_shape(_delta(), "What one question may use of delta; a thousandth, unless said.")
     whole = {"neighbors": neighbors, **_budget(), "delta_per_question": share}
     return _describe_shape(_object(whole, ["epsilon"]), "What is promised over all analysts together.")
@@ -88,7 +97,7 @@ def _budget() -> Json:
     epsilon = {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_EPSILON}
     return {
         "epsilon": _describe_shape(epsilon, "Below 0.1 is high privacy, 0.1 to 1 is good, above 5 is large."),
-        "delta": _describe_shape(_delta(), "The chance that the promise fails altogether."),
+        "delta": _describe_shape(_delta(), "The probability that the promise fails altogether.", 0),
     }
 
 
@@ -97,16 +106,21 @@ def _delta() -> Json:
 
 
 def _private() -> Json:
-    way = _object({"through": _TEXT, "to": {"type": "string", "pattern": r"^[^.]+\..+$"}}, ["through", "to"])
+    through = _describe_shape(_TEXT, "The column that refers to the other table.")
+    to = _describe_shape({"type": "string", "pattern": r"^[^.]+\..+$"}, "That table and its unique column: orders.id.")
+    way = _object({"through": through, "to": to}, ["through", "to"])
     unit = {"anyOf": [_TEXT | {"maxLength": MAX_NAME, "not": {"const": "?"}}, way]}
     rows = _count(MAX_ROWS_PER_GROUP)
     return _object(
         {
-            "public": {"const": False},
+            "public": _describe_shape({"const": False}, "Its rows are somebody's, and protected.", False),
             "unit": _describe_shape(
                 unit, 'The column that says whose row it is; "row"; or the way to a table that has it.'
             ),
-            "people": _describe_shape(_TEXT, "Tables whose units are the same people have the same name for them."),
+            "people": _describe_shape(
+                _TEXT,
+                "The same word in all tables that are about the same people; by default the table's name.",
+            ),
             "max_groups": _describe_shape(_count(MAX_GROUPS), "Groups of one answer that one unit may touch."),
             "max_rows_per_group": _describe_shape(rows, "Rows of one unit counted in each group."),
             "max_rows": _describe_shape(
@@ -121,7 +135,7 @@ def _private() -> Json:
 
 def _public() -> Json:
     public = _describe_shape({"const": True}, "Its rows are nobody's: they may be joined to private ones.")
-    unique = _describe_shape(_YES, "No two rows share a value, so others may be joined on it.")
+    unique = _describe_shape(_YES, "No two rows share a value, so others may be joined on it.", False)
     names = {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": MAX_UNIQUE}
     several = {"anyOf": [names, {"type": "array", "items": names, "minItems": 1}]}
     together = _describe_shape(
@@ -132,35 +146,56 @@ def _public() -> Json:
 
 
 def _columns(**more: Json) -> Json:
-    never = _describe_shape(_YES, "false: a missing number is read as lower, and averages are sharper.")
-    ends = {"lower": _WHOLE, "upper": _WHOLE}
-    reals = {"lower": _REAL, "upper": _REAL, "step": {"type": "number", "exclusiveMinimum": 0}}
-    days = {"lower": _DATE, "upper": _DATE}
-    zone = _describe_shape(_ZONE, "Where the clock hangs: a place such as Europe/Zurich; UTC without it.")
+    never = _describe_shape(_YES, "false: a missing number is read as lower, and averages are sharper.", True)
+    step = _describe_shape(
+        {"type": "number", "exclusiveMinimum": 0},
+        "The grid that sums are exact on; without it, it follows from the bounds.",
+    )
+    ends = _bounds(_WHOLE, _WHOLE)
+    reals = {**_bounds(_REAL, _REAL), "step": step}
+    days = _bounds(_DATE, _DATE)
+    moments = _bounds(_DAY_OR_MOMENT, _MOMENT)
+    zone = _describe_shape(_ZONE, "The time zone of the clock: a place such as Europe/Zurich.", "UTC")
     return _entries_by_name(
         {
             "anyOf": [
-                _column(Type.INT, {**ends, "nullable": never, **_keys(_WHOLE), "other": _WHOLE}, more),
+                _column(Type.INT, {**ends, "nullable": never, **_keys(_WHOLE), "other": _other(_WHOLE)}, more),
                 _column(Type.FLOAT, {**reals, "nullable": never}, more),
-                _column(Type.TEXT, {**_keys({"type": "string"}), "other": {"type": "string"}}, more),
+                _column(Type.TEXT, {**_keys({"type": "string"}), "other": _other({"type": "string"})}, more),
                 _column(Type.BOOL, {}, more),
                 _column(Type.DATE, {**days, **_keys(_DATE), "zone": zone}, more),
-                _column(Type.TIMESTAMP, {"lower": _DAY_OR_MOMENT, "upper": _MOMENT, "zone": zone}, more),
+                _column(Type.TIMESTAMP, {**moments, "zone": zone}, more),
             ]
         }
     )
 
 
 def _column(kind: Type, keys: Json, more: Json) -> Json:
-    plain: Json = {"nullable": {"const": True}, "unique": {"const": False}}
-    whole = _object({"type": {"const": str(kind)}, **plain, **keys, **more}, ["type"])
+    plain: Json = {
+        "nullable": _describe_shape({"const": True}, "Values may be missing.", True),
+        "unique": _describe_shape({"const": False}, "Only columns of public tables are declared unique.", False),
+    }
+    named = _describe_shape({"const": str(kind)}, "What the values are.")
+    whole = _object({"type": named, **plain, **keys, **more}, ["type"])
     needs = {name: [other] for name, other in (("lower", "upper"), ("upper", "lower"), ("other", "values"))}
     needs["step"] = ["lower", "upper"]
     return whole | {"dependentRequired": {name: others for name, others in needs.items() if name in keys}}
 
 
 def _keys(item: Json) -> Json:
-    return {"values": {"type": "array", "minItems": 1, "maxItems": MAX_VALUES, "uniqueItems": True, "items": item}}
+    listed = {"type": "array", "minItems": 1, "maxItems": MAX_VALUES, "uniqueItems": True, "items": item}
+    return {"values": _describe_shape(listed, "The keys, all of them public: groups by them are all shown.")}
+
+
+def _other(item: Json) -> Json:
+    return _describe_shape(item, "The key that stands for all values that are not listed.")
+
+
+def _bounds(lower: Json, upper: Json) -> Json:
+    return {
+        "lower": _describe_shape(lower, "Lower values are read as this one. Public, so not chosen by looking."),
+        "upper": _describe_shape(upper, "Higher values are read as this one."),
+    }
 
 
 def _count(most: int) -> Json:
@@ -182,5 +217,6 @@ def _object(entries: Json, required: list[str] | None = None) -> Json:
     }
 
 
-def _describe_shape(shape: Json, text: str) -> Json:
-    return shape | {"description": text}
+def _describe_shape(shape: Json, text: str, default: object = None) -> Json:
+    """The shape with what it means, and what holds where it is left out if that is one value."""
+    return shape | {"description": text} | ({} if default is None else {"default": default})

@@ -38,7 +38,7 @@ class Offset(nn.Module):
         Parameters
         ----------
         x : Tensor
-            The input, [examples, ..., *shape].
+            The input, whose last dimensions are those of the weight.
 
         Returns
         -------

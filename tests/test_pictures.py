@@ -1,0 +1,41 @@
+"""Figures: saved where a path is given, shown where there is a screen, left open where there is none."""
+
+from __future__ import annotations
+
+import pytest
+from matplotlib import pyplot
+
+from tacit import pictures
+from tacit.pictures import open_figure
+
+
+@pytest.fixture(autouse=True)
+def backend():
+    pyplot.switch_backend("agg")
+    yield
+    pyplot.close("all")
+
+
+@pytest.mark.slow
+def test_a_figure_with_a_path_is_saved_and_closed(tmp_path):
+    with open_figure(tmp_path / "a.svg", "Error", "people", "error") as axes:
+        axes.plot([1, 2], [3, 4])
+    assert "</svg>" in (tmp_path / "a.svg").read_text() and pyplot.get_fignums() == []
+
+
+@pytest.mark.slow
+def test_a_figure_without_a_path_is_left_open_where_there_is_no_screen(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with open_figure(None, "Error", "people", "error") as axes:
+        axes.plot([1, 2], [3, 4])
+    assert len(pyplot.get_fignums()) == 1 and list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_figure_without_a_path_is_shown_where_there_is_one(monkeypatch):
+    shown = []
+    monkeypatch.setattr(pictures, "_WITHOUT_SCREEN", set())
+    monkeypatch.setattr(pyplot, "show", lambda: shown.append(pyplot.get_fignums()))
+    with open_figure(None, "Error", "people", "error", panels=2) as (left, _):
+        left.plot([1, 2], [3, 4])
+    assert shown == [[1]]

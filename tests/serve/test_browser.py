@@ -242,6 +242,19 @@ def test_the_owner_verifies_the_ledger(signed):
     assert "Newest entries" in page.locator("main").inner_text() and page.complaints == []
 
 
+def test_an_owner_ends_a_session_in_place(signed):
+    page = signed("olga")
+    other = signed("otto")
+    page.goto("/console/owner")
+    rows = page.locator("#sessions tbody tr")
+    before = rows.count()
+    page.get_by_role("button", name="End the session of otto").click()
+    page.get_by_text("1 session was ended.").wait_for()
+    assert rows.count() == before - 1 and page.evaluate("document.activeElement.id") == "sessions-head"
+    other.goto("/console/budget")
+    assert other.url.endswith("/console/sign-in") and page.complaints == []
+
+
 def test_the_game_and_the_attack_are_played_in_place(signed):
     page = signed()
     page.goto("/console/learn")
@@ -278,7 +291,9 @@ def test_all_of_it_works_without_scripts(signed):
 def test_nothing_sticks_out_and_nothing_is_too_pale_to_read(signed):
     page = signed()
     ask(page, WARDS)
-    for place in ("", "/console/budget", "/console/learn"):  # the answer first
+    for place in ("", "/console/budget", "/console/learn", "/console/owner"):  # the answer first
+        if place == "/console/owner":
+            page = signed("olga")
         if place:
             page.goto(place)
         for size in (WIDE, NARROW):

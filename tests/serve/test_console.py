@@ -11,19 +11,18 @@ import logging
 import re
 import signal
 import sqlite3
-import ssl
 import subprocess
 import sys
 import time
 from contextlib import contextmanager
 from fractions import Fraction
-from html.parser import HTMLParser
 
 import httpx
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.console import Page, Visitor
 
 from tacit.accounting.filters import BudgetCharge, BudgetStatus, compute_charge, compute_limits, is_admitted
 from tacit.accounting.interpretation import min_guessing_error
@@ -52,95 +51,6 @@ COUNT = "SELECT COUNT(*) AS n FROM visits"
 WARDS = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
 HOSTILE = '<img src=x onerror="alert(1)">'
 PAGES = ("ask", "budget", "learn", "owner")
-EMPTY = {"input", "meta", "link", "img", "br"}
-
-
-class Page(HTMLParser):
-    """The tags of a page with their attributes, its words, and its forms with their fields."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.words, self.forms, self.open = [], [], [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        found = {name: value or "" for name, value in attrs}
-        self.tags.append((tag, found))
-        if tag not in EMPTY:
-            self.open.append(tag)
-        if tag == "form":
-            self.forms.append((found, []))
-        if tag in {"input", "select", "textarea", "button"} and self.forms:
-            self.forms[-1][1].append(found)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag, tag
-
-    def handle_data(self, data):
-        self.words.append(data)
-
-    @property
-    def text(self):
-        return " ".join(" ".join(self.words).split())
-
-    def all(self, tag, **wanted):
-        return [found for name, found in self.tags if name == tag and wanted.items() <= found.items()]
-
-    def of_class(self, name):
-        return [found for _, found in self.tags if name in found.get("class", "").split()]
-
-
-class Visitor:
-    """Someone with a browser that has no scripts."""
-
-    def __init__(self, client):
-        self.client = client
-        self.token = ""
-
-    def get(self, path, **headers):
-        return self.client.get(f"/console{path}", headers=headers)
-
-    def post(self, path, headers=None, **fields):
-        return self.client.post(f"/console{path}", data={"csrf": self.token, **fields}, headers=headers)
-
-    def ask(self, sql, epsilon="0.5", path="/ask", **more):
-        return self.post(path, sql=sql, epsilon=epsilon, confidence="0.95", **more)
-
-    def sign_in(self, name, password):
-        (form,) = Page(self.get("/sign-in").text).forms
-        self.token = next(field["value"] for field in form[1] if field.get("name") == "csrf")
-        response = self.post("/sign-in", name=name, password=password)
-        if response.status_code == 303:
-            page = Page(self.get("/learn").text)
-            self.token = page.all("input", name="csrf")[0]["value"]
-        return response
-
-
-@pytest.fixture(scope="module")
-def visitor(served):
-    """Makes a visitor who has not signed in."""
-    opened = []
-
-    def make():
-        tls = ssl.create_default_context(cafile=served.cafile)
-        opened.append(httpx.Client(timeout=60, base_url=served.http, verify=tls))
-        return Visitor(opened[-1])
-
-    yield make
-    for client in opened:
-        client.close()
-
-
-@pytest.fixture(scope="module")
-def signed(visitor, served):
-    """Makes a visitor who has."""
-
-    def make(name):
-        made = visitor()
-        assert made.sign_in(name, served.clinic.secrets[name].password).status_code == 303
-        return made
-
-    return make
 
 
 @pytest.fixture(scope="module")
@@ -278,7 +188,19 @@ def test_every_form_carries_the_token(name, ada, olga):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", ["/ask", "/price", "/sign-out", "/learn/game", "/learn/attack", "/owner/verify"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/ask",
+        "/price",
+        "/sign-out",
+        "/learn/game",
+        "/learn/attack",
+        "/owner/verify",
+        "/owner/sessions/end",
+        "/owner/sessions/end-others",
+    ],
+)
 def test_a_form_without_the_token_of_its_session_does_nothing(path, olga, ada, served, signed):
     visit = olga if path.startswith("/owner") else ada
     fields = {"sql": "SELECT COUNT(*) AS forged FROM visits", "epsilon": "0.5", "confidence": "0.95"}

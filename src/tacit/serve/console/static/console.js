@@ -9,6 +9,11 @@ document.addEventListener("DOMContentLoaded", () => {
   const question = document.getElementById("question");
   if (question) followQuestion(question);
 
+  // A part that took its own button away keeps the focus near where it was.
+  document.body.addEventListener("htmx:afterSettle", (event) => {
+    if (event.detail.elt.id === "sessions") document.getElementById("sessions-head").focus();
+  });
+
   const lost = document.getElementById("lost");
   const say = (wrong) => () => { lost.hidden = !wrong; };
   document.body.addEventListener("htmx:sendError", say(true));

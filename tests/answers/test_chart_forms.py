@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import xml.etree.ElementTree as ET
 
 import pytest
 from hypothesis import given, settings
@@ -10,8 +11,11 @@ from hypothesis import strategies as st
 from tests.support.counts import examples
 
 from tacit.charts.arrangement import MAX_SERIES, arrange_rows
+from tacit.charts.files import save_chart
 from tacit.charts.intervals import ChartForm, ChartRow, IntervalChart
+from tacit.charts.svg import render_chart_svg
 from tacit.charts.time_scale import find_time_ticks
+from tacit.charts.time_series import split_at_gaps, title_series
 
 DAYS = [datetime.date(2025, month, 1) for month in range(1, 13)]
 
@@ -44,6 +48,7 @@ def test_a_second_key_makes_several_series():
 def test_a_row_without_a_time_is_in_no_series():
     found = chart(*[(day,) for day in DAYS], (None,))
     assert found.form is ChartForm.TIME and len(found.series[""]) == 12 and len(found.rows) == 13
+    assert title_series(found) == "n, by k; without 1 of no time"
 
 
 def test_few_times_and_many_series_are_rows():
@@ -87,6 +92,7 @@ def test_round_moments():
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(200), deadline=None, derandomize=True)
 @given(st.datetimes(), st.datetimes())
 def test_ticks_of_time_are_few_in_order_and_within(one, other):
@@ -94,3 +100,31 @@ def test_ticks_of_time_are_few_in_order_and_within(one, other):
     moments = [moment for moment, _ in find_time_ticks(low, high)]
     assert len(moments) <= 6 and moments == sorted(set(moments))
     assert all(low <= moment <= high for moment in moments)
+
+
+def test_a_missing_month_breaks_the_line():
+    days = [day for day in DAYS if day.month != 6]
+    runs = split_at_gaps(chart(*[(day,) for day in days]).series[""])
+    assert [[row.time.month for row in run] for run in runs] == [[1, 2, 3, 4, 5], [7, 8, 9, 10, 11, 12]]
+
+
+def test_a_notebook_draws_a_line_in_a_band_for_each_series():
+    keys = [(day, sex) for day in DAYS for sex in "FM"]
+    tree = ET.fromstring(render_chart_svg(chart(*keys)))
+    paths = [node.attrib for node in tree.iter("{http://www.w3.org/2000/svg}path")]
+    bands, lines = ([path["d"] for path in paths if (path["fill"] == "none") is is_line] for is_line in (False, True))
+    assert len(bands) == len(lines) == 2
+    assert [band.count("L") for band in bands] == [23, 23] and [line.count("L") for line in lines] == [11, 11]
+    for band, line in zip(bands, lines, strict=True):
+        places = [tuple(map(float, place.split())) for place in band.strip("MZ").split("L")]
+        for number, place in enumerate(line.strip("M").split("L")):
+            x, y = map(float, place.split())
+            (above_x, above), (below_x, below) = places[number], places[23 - number]
+            assert x == above_x == below_x and above < y < below  # down the page is smaller
+
+
+@pytest.mark.slow
+def test_a_series_is_saved_as_a_file(tmp_path):
+    save_chart(chart(*[(day, sex) for day in DAYS for sex in "FM"]), tmp_path / "series.svg")
+    text = (tmp_path / "series.svg").read_text("utf-8")
+    assert 'PolyCollection_2"' in text and 'PolyCollection_3"' not in text  # a band for each series

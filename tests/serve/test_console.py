@@ -299,10 +299,17 @@ def test_no_address_leads_out_of_the_files_that_are_served(name, visitor):
 
 
 def test_the_style_and_the_scripts_are_served_with_their_license(visitor):
-    for name, kind in (("console.css", "text/css"), ("htmx.min.js", "text/javascript"), ("mark.svg", "image/svg+xml")):
+    for name, kind in (
+        ("console.css", "text/css"),
+        ("htmx.min.js", "text/javascript"),
+        ("codemirror.min.js", "text/javascript"),
+        ("editor.js", "text/javascript"),
+        ("mark.svg", "image/svg+xml"),
+    ):
         response = visitor().client.get(f"/console/static/{name}")
         assert response.status_code == 200 and response.headers["content-type"].startswith(kind)
     assert "Zero-Clause BSD" in visitor().client.get("/console/static/htmx.LICENSE").text
+    assert "Permission is hereby granted" in visitor().client.get("/console/static/codemirror.LICENSE").text
 
 
 # Asking.

@@ -24,7 +24,8 @@ def find_time_ticks(low: datetime.datetime, high: datetime.datetime) -> list[tup
             ticks = [(moment, _label_moment(moment, seconds)) for moment in _step_seconds(low, high, seconds)]
             break
     else:
-        months = next((step for step in _MONTHS if len(list(_step_months(low, high, step))) <= _COUNT), _MONTHS[-1])
+        apart = 12 * (high.year - low.year) + high.month - low.month
+        months = next(step for step in _MONTHS if apart // step < _COUNT)
         ticks = [(moment, _label_month(moment, months)) for moment in _step_months(low, high, months)]
     for place, (moment, label) in enumerate(ticks):
         if place == 0 or moment.year != ticks[place - 1][0].year:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import itertools
 from collections.abc import Sequence
 
 from markupsafe import Markup, escape
@@ -11,6 +9,7 @@ from markupsafe import Markup, escape
 from tacit.charts.intervals import ChartForm, ChartRow, IntervalChart, find_range, title_with_count
 from tacit.charts.scale import AxisScale, format_tick
 from tacit.charts.time_scale import find_time_ticks
+from tacit.charts.time_series import split_at_gaps, title_series, to_seconds
 from tacit.serve.console.charts import (
     SERIES_KINDS,
     PercentScale,
@@ -92,7 +91,7 @@ def _draw_series(chart: IntervalChart) -> Markup:
     low, high = find_range(rows)
     times = [row.time for row in rows if row.time is not None]
     begin, end = min(times), max(times)
-    x = PercentScale(_seconds(begin), _seconds(end), left=10, right=98)
+    x = PercentScale(to_seconds(begin), to_seconds(end), left=10, right=98)
     y = AxisScale(float(low), float(high), count=4)
     top, bottom = 16, _SERIES_HEIGHT - 26
 
@@ -104,13 +103,13 @@ def _draw_series(chart: IntervalChart) -> Markup:
         parts.append(make_element("line", class_="grid", x1="0%", x2="100%", y1=up(tick), y2=up(tick)))
         parts.append(make_element("text", format_tick(tick), x="0%", y=up(tick) - 4))
     for moment, words in find_time_ticks(begin, end):
-        here = _seconds(moment)
+        here = to_seconds(moment)
         anchor = find_anchor((x.left + (x.right - x.left) * x.share(here)) / 100)
         parts.append(make_element("text", words, x=x.at(here), y=_SERIES_HEIGHT - 6, text_anchor=anchor))
     bands, lines, dots = [], [], []
     for each, kind in zip(series.values(), SERIES_KINDS, strict=False):
-        for run in _split_at_gaps(each):
-            places = [(round(10 * float(x.at(_seconds(row.time))[:-1]), 2), row) for row in run if row.time is not None]
+        for run in split_at_gaps(each):
+            places = [(round(10 * float(x.at(to_seconds(row.time))[:-1]), 2), row) for row in run]
             ends = [(place, row) for place, row in places if row.has_interval]
             if len(ends) > 1:
                 there = "L".join(f"{place} {up(row.high)}" for place, row in ends)
@@ -134,7 +133,7 @@ def _draw_series(chart: IntervalChart) -> Markup:
         viewBox=f"0 0 1000 {_SERIES_HEIGHT}",
         preserveAspectRatio="none",
     )
-    words = f"{chart.title}, by {chart.keys}: as in the table"
+    words = f"{title_series(chart)}: as in the table"
     drawing = make_element(
         "svg",
         Markup().join([*parts, stretched, *dots]),
@@ -143,7 +142,7 @@ def _draw_series(chart: IntervalChart) -> Markup:
         role="img",
         aria_label=words,
     )
-    head = make_element("figcaption", f"{chart.title}, by {chart.keys}")
+    head = make_element("figcaption", title_series(chart))
     return make_element("figure", head + _draw_legend(list(series)) + drawing, class_="bars over-time")
 
 
@@ -155,24 +154,6 @@ def _draw_legend(names: Sequence[str]) -> Markup:
         for name, kind in zip(names, SERIES_KINDS, strict=False)
     ]
     return make_element("ul", Markup().join(items), class_="legend")
-
-
-def _split_at_gaps(rows: Sequence[ChartRow]) -> list[list[ChartRow]]:
-    """Return the rows in runs: where a step is half as long again as the usual one, a time is missing between."""
-    times = [_seconds(row.time) for row in rows if row.time is not None]
-    steps = sorted(later - earlier for earlier, later in itertools.pairwise(times))
-    usual = steps[len(steps) // 2] if steps else 0.0
-    runs = [[rows[0]]]
-    for earlier, later, row in zip(times, times[1:], rows[1:], strict=False):
-        if later - earlier > 1.5 * usual:
-            runs.append([])
-        runs[-1].append(row)
-    return runs
-
-
-def _seconds(moment: datetime.datetime) -> float:
-    """Return the seconds of a moment without a zone, since any fixed one."""
-    return (moment - datetime.datetime(1970, 1, 1)).total_seconds()
 
 
 def _make_row_scale(rows: tuple[ChartRow, ...]) -> PercentScale:

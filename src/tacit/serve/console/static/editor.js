@@ -41,12 +41,11 @@ function completeFunctions(context) {
 }
 
 function readSchema() {
-  const schema = {};
-  for (const table of document.querySelectorAll("details.table")) {
-    const name = table.querySelector("[data-table]").dataset.table;
-    schema[name] = [...table.querySelectorAll("[data-column]")].map((column) => column.dataset.column);
-  }
-  return schema;
+  const tables = [...document.querySelectorAll("details.table")];
+  return Object.fromEntries(tables.map((table) => [
+    table.querySelector("[data-table]").dataset.table,
+    [...table.querySelectorAll("[data-column]")].map((column) => column.dataset.column),
+  ]));
 }
 
 // Columns of all tables, wherever a name may stand.

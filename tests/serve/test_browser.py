@@ -280,6 +280,7 @@ def test_all_of_it_works_without_scripts(signed):
     page.get_by_role("button", name="Ask", exact=True).click()
     page.locator(".answer").wait_for()
     assert page.locator(".answer .error-bar").count() >= 9  # a line and two ends for each of three counts
+    assert page.locator(".answer h2").bounding_box()["y"] < WIDE["height"] / 3  # the page begins there
     page.get_by_role("link", name="Budget").click()
     page.get_by_role("heading", name="Your budget").wait_for()
     assert page.locator("svg .curve").count() > 2

@@ -10,6 +10,8 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +34,21 @@ QUESTIONS = {
 }
 COSTS = "SELECT ward, AVG(cost) AS mean_cost, COUNT(*) AS visits\nFROM visits\nGROUP BY ward"
 PRICED = "SELECT ward, COUNT(*) AS visits, AVG(nights) AS nights\nFROM visits\nWHERE age >= 65\nGROUP BY ward"
+MONTHS = (
+    "SELECT DATE_TRUNC('month', visited) AS month, sex,\n       COUNT(DISTINCT patient_id) AS patients\n"
+    "FROM visits\nWHERE sex <> 'X'\nGROUP BY month, sex"
+)
 UNBOUNDED = "SELECT ward,\n       AVG(cost / nights) AS cost_per_night\nFROM visits\nGROUP BY ward"
 
 
 def main(target: Path) -> None:
+    with open_clinic() as (browser, told):
+        Pictures(browser, told["http"], told["passwords"], target).take()
+
+
+@contextmanager
+def open_clinic() -> Iterator[tuple[Browser, dict[str, Any]]]:
+    """A browser, and the address and the passwords of a clinic that is served meanwhile."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, "--serve", folder]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
@@ -44,7 +57,7 @@ def main(target: Path) -> None:
                 told = json.loads(server.stdout.readline())
                 with sync_playwright() as playwright:
                     browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-                    Pictures(browser, told["http"], told["passwords"], target).take()
+                    yield browser, told
                     browser.close()
             finally:
                 server.terminate()
@@ -94,6 +107,10 @@ class Pictures:
                 self._save(page, "ask", width, dark=dark)
         for width in SIZES:
             page = self._window("ada", width)
+            _ask(page, MONTHS, "0.2")
+            self._save(page, "series", width, whole=False, focus=True)
+        for width in SIZES:
+            page = self._window("ada", width)
             _ask(page, UNBOUNDED, "0.8")
             page.locator(".doubt").wait_for()
             self._save(page, "refusal", width)
@@ -137,9 +154,13 @@ class Pictures:
             page.goto(path)
         return page
 
-    def _save(self, page: Page, name: str, width: int, *, whole: bool = True, dark: bool = False) -> None:
+    def _save(
+        self, page: Page, name: str, width: int, *, whole: bool = True, dark: bool = False, focus: bool = False
+    ) -> None:
+        """Save a picture: of the whole page or of the window, and with the focus where it is or without."""
         page.mouse.move(0, 0)
-        page.evaluate("document.activeElement?.blur()")
+        if not focus:
+            page.evaluate("document.activeElement?.blur()")
         picture = Image.open(io.BytesIO(page.screenshot(full_page=whole, animations="disabled")))
         file = self._target / f"console-{name}-{width}{'-dark' if dark else ''}.png"
         picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(file, optimize=True)
@@ -147,8 +168,9 @@ class Pictures:
 
 
 def _fill(page: Page, sql: str, epsilon: str) -> None:
-    page.get_by_label("Question, in SQL").fill(sql)
-    page.get_by_label("Price, epsilon", exact=True).fill(epsilon)
+    page.locator(".cm-content").fill(sql)
+    page.keyboard.press("Escape")  # no list of completions
+    page.get_by_label("Privacy loss, epsilon", exact=True).fill(epsilon)
 
 
 def _ask(page: Page, sql: str, epsilon: str) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.support.console import Visitor
 
 import tacit
 from tacit.curator.curator import Curator
@@ -166,6 +167,33 @@ def serving() -> Callable[..., AbstractContextManager[Served]]:
 def served(tmp_path_factory: pytest.TempPathFactory, make_clinic: Callable[..., Clinic]) -> Iterator[Served]:
     with _serving(make_clinic(tmp_path_factory.mktemp("served"))) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def visitor(served):
+    """Makes a visitor who has not signed in."""
+    opened = []
+
+    def make():
+        tls = ssl.create_default_context(cafile=served.cafile)
+        opened.append(httpx.Client(timeout=60, base_url=served.http, verify=tls))
+        return Visitor(opened[-1])
+
+    yield make
+    for client in opened:
+        client.close()
+
+
+@pytest.fixture(scope="module")
+def signed(visitor, served):
+    """Makes a visitor who has."""
+
+    def make(name):
+        made = visitor()
+        assert made.sign_in(name, served.clinic.secrets[name].password).status_code == 303
+        return made
+
+    return make
 
 
 @pytest.fixture(scope="module")

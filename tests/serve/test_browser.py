@@ -56,9 +56,13 @@ def signed(browser, served):
         context.close()
 
 
+def write(page, sql):
+    page.locator(".cm-content").fill(sql)  # the editor, which takes the place of the text area
+
+
 def ask(page, sql, epsilon="0.5"):
     page.goto("/console/ask")
-    page.get_by_label("Question, in SQL").fill(sql)
+    write(page, sql)
     page.get_by_label("Privacy loss, epsilon", exact=True).fill(epsilon)
     page.get_by_role("button", name="Ask", exact=True).click()
     page.locator("#result > *").first.wait_for()
@@ -67,7 +71,7 @@ def ask(page, sql, epsilon="0.5"):
 def test_asking_shows_the_price_and_then_an_answer_with_error_bars(signed, served):
     page = signed()
     head = served.curator.ledger.head()
-    page.get_by_label("Question, in SQL").fill(WARDS)
+    write(page, WARDS)
     page.locator(".price").wait_for()  # it comes by itself
     assert "Costs epsilon 0.1" in page.locator("#price").inner_text()
     assert page.locator("#price svg .curve").count() >= 6
@@ -93,7 +97,7 @@ def test_a_refusal_is_underlined_and_the_next_question_takes_its_place(signed):
     ask(page, UNBOUNDED)
     assert page.locator(".refusal mark").inner_text() == "AVG(cost / age)"
     assert "Fix" in page.locator(".refusal").inner_text()
-    page.get_by_label("Question, in SQL").fill("SELECT COUNT(*) AS n FROM visits")
+    write(page, "SELECT COUNT(*) AS n FROM visits")
     page.get_by_role("button", name="Ask", exact=True).click()
     page.locator(".answer").wait_for()
     assert page.locator(".refusal").count() == 0
@@ -108,6 +112,105 @@ def test_what_is_beyond_the_budget_is_refused(signed):
     assert "does not fit" in page.locator("#price .warn").inner_text()
 
 
+@pytest.mark.parametrize("size", [{"width": 1280, "height": 800}, NARROW])
+def test_what_arrives_comes_into_view_has_the_focus_and_is_told(signed, size):
+    page = signed(viewport=size)
+    shown = "SELECT ward, COUNT(*) AS shown FROM visits GROUP BY ward"
+    for sql, part, told in ((shown, ".answer h2", "Answered, with 3 rows."), (UNBOUNDED, ".refusal", "")):
+        page.goto("/console/ask")
+        write(page, sql)
+        page.locator("#price > .price, #price > .doubt").wait_for()
+        page.locator(".cm-content").press("Control+Enter")
+        page.locator(f"#result {part}").wait_for()
+        page.wait_for_function("document.querySelector('#result').contains(document.activeElement)")
+        assert page.evaluate(f"document.activeElement.matches('#result {part}')")
+        place = page.locator(f"#result {part}").bounding_box()
+        assert 0 <= place["y"] < size["height"] / 4
+        page.wait_for_timeout(700)  # the price that follows does not speak over it
+        if told:
+            assert page.locator("#announced").text_content() == told
+        else:
+            assert page.locator("#result .refusal").get_attribute("role") == "alert"
+        page.get_by_role("link", name="Edit the question").click()
+        assert page.evaluate("document.activeElement.id") == "sql"
+    assert page.complaints == []
+
+
+def test_the_price_is_told_while_one_types(signed):
+    page = signed()
+    write(page, "SELECT COUNT(*) AS told FROM visits")
+    page.locator("#announced", has_text="Costs epsilon 0.1. told within").wait_for(state="attached")
+
+
+def test_the_editor_has_colors_and_completes_names_without_leaving_the_policy(signed, served):
+    page = signed()
+    editor = page.get_by_role("textbox", name="Question, in SQL")
+    editor.and_(page.locator(".cm-content")).wait_for()
+    editor.click()
+    page.keyboard.type("select war")
+    options = page.get_by_role("option")
+    options.first.wait_for()
+    assert options.first.inner_text() == "ward"
+    page.wait_for_timeout(100)  # a completion is not taken by a key that was meant for the text
+    page.keyboard.press("Enter")
+    page.keyboard.type(", cou")
+    page.get_by_role("option", name="COUNT", exact=True).wait_for()
+    page.wait_for_timeout(100)
+    page.keyboard.press("Enter")
+    page.keyboard.type("*")
+    page.keyboard.press("End")
+    page.keyboard.type(" from vis")
+    page.get_by_role("option", name="visits").wait_for()
+    page.wait_for_timeout(100)
+    page.keyboard.press("Enter")
+    page.keyboard.type(" group by ")
+    page.keyboard.press("Escape")
+    page.locator("aside").get_by_role("button", name="ward").click()  # a click on the schema inserts the name
+    written = "select ward, COUNT(*) from visits group by ward"
+    assert page.locator("textarea").input_value() == written and editor.inner_text() == written
+    assert page.locator(".cm-line .tok-keyword").all_inner_texts() == ["select", "from", "group", "by"]
+    keyword, plain = (
+        page.locator(where).first.evaluate("element => getComputedStyle(element).color")
+        for where in (".cm-line .tok-keyword", ".cm-line")
+    )
+    assert keyword != plain
+    page.keyboard.press("Control+Enter")
+    page.locator(".answer").wait_for()
+    assert page.complaints == [] and page.locator("style").count() == 0
+
+
+def test_slider_epsilon_and_accuracy_agree_and_the_slider_ends_at_what_is_left(serving, make_clinic, tmp_path, browser):
+    with serving(make_clinic(tmp_path, ada=0.7)) as running:
+        context = browser.new_context(base_url=running.http, ignore_https_errors=True, viewport=WIDE)
+        page = context.new_page()
+        page.goto("/")
+        page.get_by_label("Name").fill("ada")
+        page.get_by_label("Password").fill(running.clinic.secrets["ada"].password)
+        page.get_by_role("button", name="Sign in").click()
+        write(page, "SELECT COUNT(*) AS n FROM visits")
+        slider, epsilon, within = (page.locator(f"#{name}") for name in ("slider", "epsilon", "within"))
+        slider.press("End")
+        assert epsilon.input_value() == "0.7"
+        page.locator("#price", has_text="Costs epsilon 0.7").wait_for()
+        # Discrete Laplace with q = e^-0.35: more than 8 off with 2 q^9/(1 + q) = 5.03%, more than 9 with 3.5%.
+        assert within.get_attribute("placeholder") == "n=9"
+        within.fill("n=24")
+        page.locator("#price", has_text="n within 24").wait_for()
+        page.wait_for_function("Number(document.getElementById('epsilon').value) < 0.251")
+        assert 0 < int(slider.input_value()) < 100
+        slider.press("Home")
+        assert within.input_value() == "" and float(epsilon.input_value()) <= 0.01
+        epsilon.fill("5")
+        page.locator("#price .warn", has_text="at most epsilon 0.7 does").wait_for()
+        page.get_by_role("button", name="Use epsilon 0.7").click()
+        page.locator("#price", has_text="0 of epsilon 0.7 is left after it").wait_for()
+        assert epsilon.input_value() == "0.7" and slider.input_value() == "100"
+        page.get_by_role("button", name="Ask", exact=True).click()
+        page.locator("#left", has_text="0 of epsilon 0.7 left").wait_for()
+        page.wait_for_function("document.getElementById('slider').disabled")
+        context.close()
+
+
 def test_names_and_keys_run_nothing(signed):
     page = signed()
     hostile = '<img src=x onerror="alert(1)">'
@@ -117,6 +220,7 @@ def test_names_and_keys_run_nothing(signed):
         f"SELECT CASE WHEN age > 50 THEN '{hostile}' ELSE 'b' END AS \"{alias}\", COUNT(*) AS n FROM visits GROUP BY 1",
     )
     page.locator(".answer").wait_for()
+    page.locator(".numbers summary").click()
     assert page.locator(".answer thead").inner_text().startswith(hostile) and page.locator("#main img").count() == 0
     assert page.complaints == []
 
@@ -136,6 +240,19 @@ def test_the_owner_verifies_the_ledger(signed):
     page.get_by_role("button", name="Verify every entry").click()
     page.get_by_text("All in order.").wait_for()
     assert "Newest entries" in page.locator("main").inner_text() and page.complaints == []
+
+
+def test_an_owner_ends_a_session_in_place(signed):
+    page = signed("olga")
+    other = signed("otto")
+    page.goto("/console/owner")
+    rows = page.locator("#sessions tbody tr")
+    before = rows.count()
+    page.get_by_role("button", name="End the session of otto").click()
+    page.get_by_text("1 session was ended.").wait_for()
+    assert rows.count() == before - 1 and page.evaluate("document.activeElement.id") == "sessions-head"
+    other.goto("/console/budget")
+    assert other.url.endswith("/console/sign-in") and page.complaints == []
 
 
 def test_the_game_and_the_attack_are_played_in_place(signed):
@@ -163,6 +280,7 @@ def test_all_of_it_works_without_scripts(signed):
     page.get_by_role("button", name="Ask", exact=True).click()
     page.locator(".answer").wait_for()
     assert page.locator(".answer .error-bar").count() >= 9  # a line and two ends for each of three counts
+    assert page.locator(".answer h2").bounding_box()["y"] < WIDE["height"] / 3  # the page begins there
     page.get_by_role("link", name="Budget").click()
     page.get_by_role("heading", name="Your budget").wait_for()
     assert page.locator("svg .curve").count() > 2
@@ -174,7 +292,9 @@ def test_all_of_it_works_without_scripts(signed):
 def test_nothing_sticks_out_and_nothing_is_too_pale_to_read(signed):
     page = signed()
     ask(page, WARDS)
-    for place in ("", "/console/budget", "/console/learn"):  # the answer first
+    for place in ("", "/console/budget", "/console/learn", "/console/owner"):  # the answer first
+        if place == "/console/owner":
+            page = signed("olga")
         if place:
             page.goto(place)
         for size in (WIDE, NARROW):

@@ -11,19 +11,18 @@ import logging
 import re
 import signal
 import sqlite3
-import ssl
 import subprocess
 import sys
 import time
 from contextlib import contextmanager
 from fractions import Fraction
-from html.parser import HTMLParser
 
 import httpx
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.console import Page, Visitor
 
 from tacit.accounting.filters import BudgetCharge, BudgetStatus, compute_charge, compute_limits, is_admitted
 from tacit.accounting.interpretation import min_guessing_error
@@ -38,7 +37,8 @@ from tacit.query.types import Type
 from tacit.sampling.bits import ReplayBits
 from tacit.serve import credentials
 from tacit.serve.authentication import Authenticator
-from tacit.serve.console import charts, estimate, view_models
+from tacit.serve.console import estimate, view_models
+from tacit.serve.console.answer_charts import draw_chart
 from tacit.serve.console.distinguishing_game import DistinguishingGame
 from tacit.serve.console.learn_pages import max_guessed_share, run_attacks
 from tacit.serve.console.requests import CONTENT_SECURITY_POLICY
@@ -51,95 +51,6 @@ COUNT = "SELECT COUNT(*) AS n FROM visits"
 WARDS = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
 HOSTILE = '<img src=x onerror="alert(1)">'
 PAGES = ("ask", "budget", "learn", "owner")
-EMPTY = {"input", "meta", "link", "img", "br"}
-
-
-class Page(HTMLParser):
-    """The tags of a page with their attributes, its words, and its forms with their fields."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.words, self.forms, self.open = [], [], [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        found = {name: value or "" for name, value in attrs}
-        self.tags.append((tag, found))
-        if tag not in EMPTY:
-            self.open.append(tag)
-        if tag == "form":
-            self.forms.append((found, []))
-        if tag in {"input", "select", "textarea", "button"} and self.forms:
-            self.forms[-1][1].append(found)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag, tag
-
-    def handle_data(self, data):
-        self.words.append(data)
-
-    @property
-    def text(self):
-        return " ".join(" ".join(self.words).split())
-
-    def all(self, tag, **wanted):
-        return [found for name, found in self.tags if name == tag and wanted.items() <= found.items()]
-
-    def of_class(self, name):
-        return [found for _, found in self.tags if name in found.get("class", "").split()]
-
-
-class Visitor:
-    """Someone with a browser that has no scripts."""
-
-    def __init__(self, client):
-        self.client = client
-        self.token = ""
-
-    def get(self, path, **headers):
-        return self.client.get(f"/console{path}", headers=headers)
-
-    def post(self, path, headers=None, **fields):
-        return self.client.post(f"/console{path}", data={"csrf": self.token, **fields}, headers=headers)
-
-    def ask(self, sql, epsilon="0.5", path="/ask", **more):
-        return self.post(path, sql=sql, epsilon=epsilon, confidence="0.95", **more)
-
-    def sign_in(self, name, password):
-        (form,) = Page(self.get("/sign-in").text).forms
-        self.token = next(field["value"] for field in form[1] if field.get("name") == "csrf")
-        response = self.post("/sign-in", name=name, password=password)
-        if response.status_code == 303:
-            page = Page(self.get("/learn").text)
-            self.token = page.all("input", name="csrf")[0]["value"]
-        return response
-
-
-@pytest.fixture(scope="module")
-def visitor(served):
-    """Makes a visitor who has not signed in."""
-    opened = []
-
-    def make():
-        tls = ssl.create_default_context(cafile=served.cafile)
-        opened.append(httpx.Client(timeout=60, base_url=served.http, verify=tls))
-        return Visitor(opened[-1])
-
-    yield make
-    for client in opened:
-        client.close()
-
-
-@pytest.fixture(scope="module")
-def signed(visitor, served):
-    """Makes a visitor who has."""
-
-    def make(name):
-        made = visitor()
-        assert made.sign_in(name, served.clinic.secrets[name].password).status_code == 303
-        return made
-
-    return make
 
 
 @pytest.fixture(scope="module")
@@ -277,7 +188,19 @@ def test_every_form_carries_the_token(name, ada, olga):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", ["/ask", "/price", "/sign-out", "/learn/game", "/learn/attack", "/owner/verify"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/ask",
+        "/price",
+        "/sign-out",
+        "/learn/game",
+        "/learn/attack",
+        "/owner/verify",
+        "/owner/sessions/end",
+        "/owner/sessions/end-others",
+    ],
+)
 def test_a_form_without_the_token_of_its_session_does_nothing(path, olga, ada, served, signed):
     visit = olga if path.startswith("/owner") else ada
     fields = {"sql": "SELECT COUNT(*) AS forged FROM visits", "epsilon": "0.5", "confidence": "0.95"}
@@ -376,10 +299,17 @@ def test_no_address_leads_out_of_the_files_that_are_served(name, visitor):
 
 
 def test_the_style_and_the_scripts_are_served_with_their_license(visitor):
-    for name, kind in (("console.css", "text/css"), ("htmx.min.js", "text/javascript"), ("mark.svg", "image/svg+xml")):
+    for name, kind in (
+        ("console.css", "text/css"),
+        ("htmx.min.js", "text/javascript"),
+        ("codemirror.min.js", "text/javascript"),
+        ("editor.js", "text/javascript"),
+        ("mark.svg", "image/svg+xml"),
+    ):
         response = visitor().client.get(f"/console/static/{name}")
         assert response.status_code == 200 and response.headers["content-type"].startswith(kind)
     assert "Zero-Clause BSD" in visitor().client.get("/console/static/htmx.LICENSE").text
+    assert "Permission is hereby granted" in visitor().client.get("/console/static/codemirror.LICENSE").text
 
 
 # Asking.
@@ -529,15 +459,88 @@ def hostile_answer(key, name, entry=1):
 @pytest.mark.slow
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_a_drawing_has_the_same_tags_whatever_its_words(key, name):
-    drawn = Page(charts.draw_intervals(chart_column(hostile_answer(key, name), 1)))
-    plain = Page(charts.draw_intervals(chart_column(hostile_answer("A", "n"), 1)))
+    drawn = Page(draw_chart(chart_column(hostile_answer(key, name), 1)))
+    plain = Page(draw_chart(chart_column(hostile_answer("A", "n"), 1)))
     assert [tag for tag, _ in drawn.tags] == [tag for tag, _ in plain.tags] and drawn.open == []
     assert [set(found) for _, found in drawn.tags] == [set(found) for _, found in plain.tags]
 
 
+def points(page, kind):
+    """The places of a path of a drawing, from left to right and on from there."""
+    (path,) = page.of_class(kind)
+    return [tuple(map(float, place.split())) for place in path["d"].strip("MZ").split("L")]
+
+
+def test_days_are_a_line_through_all_estimates_in_a_band_of_their_intervals(ada):
+    response = ada.ask("SELECT seen, COUNT(*) AS n FROM visits GROUP BY seen", "2")
+    entry = re.search(r"/console/answers/(\d+)\.json", response.text)[1]
+    rows = ada.get(f"/answers/{entry}.json").json()["rows"]
+    line, band = points(Page(response.text), "trend"), points(Page(response.text), "band")
+    assert len(line) == len(rows) == 365 and len(band) == 2 * 365
+    assert [x for x, _ in line] == sorted(x for x, _ in line)
+    # the second way: heights fall as numbers rise, by the same factor for each pair; the first and the largest fix it
+    values = [row["n"]["value"] for row in sorted(rows, key=lambda row: row["seen"])]
+    most, least = values.index(max(values)), values.index(min(values))
+    slope = (line[most][1] - line[least][1]) / (values[most] - values[least])
+    for (_, y), value in zip(line, values, strict=True):
+        assert y == pytest.approx(line[least][1] + slope * (value - values[least]), abs=0.2)
+    for (x, y), (above_x, above), (below_x, below) in zip(line, band[:365], reversed(band[365:]), strict=True):
+        assert x == above_x == below_x and above < y < below  # down the page is smaller
+
+
+def test_two_keys_are_bars_from_zero_in_groups(ada):
+    page = Page(ada.ask("SELECT ward, paid, COUNT(*) AS n FROM visits GROUP BY ward, paid", "2").text)
+    assert [name for name in ("A", "B", "=C") if name in page.text] and len(page.of_class("group")) == 3
+    bars = page.of_class("bar")
+    assert len(bars) == 6 and {bar["class"] for bar in bars} == {"bar first", "bar second"}
+    assert len({bar["x"] for bar in bars if float(bar["width"][:-1]) > 1}) == 1  # all begin at zero
+
+
+def test_one_value_is_a_number_with_its_interval_and_the_table_is_folded(ada):
+    response = ada.ask("SELECT COUNT(*) AS n FROM visits WHERE age > 20", "0.5")
+    page = Page(response.text)
+    entry = re.search(r"/console/answers/(\d+)\.json", response.text)[1]
+    found = ada.get(f"/answers/{entry}.json").json()["rows"][0]["n"]
+    assert len(page.of_class("single")) == 1
+    assert f"95% interval: {found['low']:,} to {found['high']:,}" in page.text
+    (numbers,) = page.of_class("numbers")
+    assert "open" not in numbers
+    (answer,) = page.of_class("answer")
+    assert (
+        answer["data-announce"] == f"Answered: n is {found['value']:,}, between {found['low']:,} and {found['high']:,}."
+    )
+    keys = Page(ada.ask("SELECT ward FROM visits GROUP BY ward").text)  # nothing to draw: the table is open
+    assert "open" in keys.of_class("numbers")[0]
+
+
+def test_an_accuracy_that_tells_nothing_is_said_before_it_is_paid(ada, served):
+    with unchanged(served):
+        # Ages are from 0 to 110. At epsilon 0.001 the count's noise has the scale 4/0.001 or more: any mean of up to
+        # 10,000 rows is possible.
+        page = Page(ada.ask("SELECT AVG(age) AS mean FROM visits", "0.001", "/price").text)
+        assert "tells nothing about a group of 10,000 rows or fewer: the interval is all of 0 to 110" in page.text
+        assert page.of_class("warn")
+        # Discrete Laplace with q = e^-0.0005: 2 q^(w + 1)/(1 + q) is at most 5% from w + 1 = 5992 on.
+        page = Page(ada.ask("SELECT COUNT(*) AS few FROM visits", "0.001", "/price").text)
+        assert "fewer than 5,991 rows cannot be told from an empty one" in page.text and not page.of_class("warn")
+        page = Page(ada.ask("SELECT AVG(age) AS mean, COUNT(*) AS n FROM visits", "10", "/price").text)
+        assert "tells nothing" not in page.text and "cannot be told" not in page.text
+
+
+def test_the_form_is_told_what_is_left_and_what_the_other_field_would_be(ada):
+    sql = "SELECT COUNT(*) AS shared FROM visits"
+    page = Page(ada.ask(sql, "0.25", "/price").text)
+    (price,) = page.of_class("price")
+    assert (price["data-epsilon"], price["data-within"]) == ("0.25", "shared=24")  # 8 ln 20 = 23.97
+    (left,) = page.all("p", id="left")
+    assert 0 < float(left["data-left"]) <= 1000 and f"{left['data-left']} of epsilon 1000 left" in page.text
+
+
 def test_many_rows_are_all_in_the_download_and_the_page_says_how_many_it_leaves_out(ada):
+    page = Page(ada.ask("SELECT age, COUNT(*) AS n FROM visits GROUP BY age").text)  # a row for each age from 0 to 110
+    assert "the first 60 of 111 rows" in page.text
     page = Page(ada.ask("SELECT seen, COUNT(*) AS n FROM visits GROUP BY seen").text)  # a row for each day of the year
-    assert "the first 60 of 365 rows" in page.text and "165 more rows are in the downloads" in page.text
+    assert "165 more rows are in the downloads" in page.text
     entry = next(found["href"] for found in page.all("a") if found["href"].endswith(".csv"))
     assert len(ada.client.get(entry).text.splitlines()) == 366
 
@@ -571,7 +574,11 @@ def test_the_budget_page_draws_the_past_and_counts_what_fits(ada):
     ada.ask("SELECT COUNT(*) AS drawn FROM visits")
     page = Page(ada.get("/budget").text)
     assert "All analysts together" in page.text and "more like the last one, at epsilon 0.5" in page.text
-    assert len(page.of_class("curve")) > 4 and page.of_class("used")
+    assert (
+        len(page.of_class("curve")) > 4
+        and page.of_class("budget-bar")
+        and "% of the budget is left" in page.of_class("budget-bar")[0]["aria-label"]
+    )
 
 
 # The owner's page.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tacit.answers.columns import AnswerTable, IntervalKind
 from tacit.answers.render import format_value
+from tacit.charts.arrangement import arrange_rows
 from tacit.charts.intervals import ChartRow, find_range
 from tacit.charts.notebook import NotebookChart
 from tacit.errors import ParameterError
@@ -18,11 +19,14 @@ def chart_column(answer: AnswerTable, index: int) -> NotebookChart:
     """Return the chart of the column at a position, which has error bars."""
     heading = answer.headings[index]
     keys = [number for number, each in enumerate(answer.headings) if each.bars is IntervalKind.NONE]
-    rows = []
+    rows, values, labels = [], [], []
     for cells in answer.cells():
-        label = " ".join(format_value(cells[key].value, answer.headings[key]) for key in keys)
+        values.append(tuple(cells[key].value for key in keys))
+        labels.append(tuple(format_value(cells[key].value, answer.headings[key]) for key in keys))
         cell = cells[index]
-        rows.append(ChartRow(label, cell.value, cell.low, cell.high, format_value(cell.value, heading, cell)))
+        words = [format_value(end, heading, cell) for end in (cell.low, cell.high) if end is not None]
+        text = format_value(cell.value, heading, cell)
+        rows.append(ChartRow(" ".join(labels[-1]), cell.value, cell.low, cell.high, text, " to ".join(words)))
     about = "approximate " if heading.bars is IntervalKind.APPROXIMATE else ""
     ends = None
     if any(row.value is not None or row.low is not None for row in rows):
@@ -32,7 +36,7 @@ def chart_column(answer: AnswerTable, index: int) -> NotebookChart:
     return NotebookChart(
         name=heading.name,
         title=f"{heading.name}, {about}{answer.percent} intervals",
-        rows=tuple(rows),
+        rows=arrange_rows(rows, values, labels),
         keys=", ".join(answer.headings[key].name for key in keys),
         ends=ends,
     )

@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from dataclasses import dataclass
+from enum import StrEnum
 from numbers import Real
 from typing import Any
 
 MAX_ROWS = 100  # that a picture shows
 
 
+class ChartForm(StrEnum):
+    """What a chart is drawn as."""
+
+    NUMBER = "number"  # one estimate
+    TIME = "time"  # estimates over time, in one or a few series
+    GROUPS = "groups"  # bars in groups, by two keys
+    ROWS = "rows"
+
+
 @dataclass(frozen=True)
 class ChartRow:
-    """An estimate with its interval, its label and its number as text. What is None is not drawn."""
+    """An estimate with its interval, its label and its number as text. What is None is not drawn.
+
+    `interval` is its interval as text. A row of a series over time has a `time`, and one of grouped bars a `group`;
+    both have the `series` that they belong to where there are several.
+    """
 
     label: str
     value: Any
     low: Any
     high: Any
     text: str
+    interval: str = ""
+    time: datetime.datetime | None = None
+    group: str = ""
+    series: str = ""
 
     @property
     def is_drawable(self) -> bool:
@@ -55,6 +74,28 @@ class IntervalChart:
     rows: tuple[ChartRow, ...]
     keys: str = ""
     ends: tuple[str, str] | None = None
+
+    @property
+    def form(self) -> ChartForm:
+        """What this is drawn as where there is space for it; rows are always possible."""
+        if len(self.rows) == 1 and not self.keys:
+            return ChartForm.NUMBER
+        if any(row.time is not None for row in self.drawable_rows):
+            return ChartForm.TIME
+        return ChartForm.GROUPS if any(row.series for row in self.drawable_rows) else ChartForm.ROWS
+
+    @property
+    def series(self) -> dict[str, list[ChartRow]]:
+        """The rows that have a number, by their series; over time those that have a time, in order of it."""
+        found: dict[str, list[ChartRow]] = {}
+        is_timed = self.form is ChartForm.TIME
+        for row in self.drawable_rows:
+            if row.time is not None or not is_timed:
+                found.setdefault(row.series, []).append(row)
+        for rows in found.values():
+            if is_timed:
+                rows.sort(key=lambda row: row.time or datetime.datetime.min)
+        return found
 
     @property
     def drawable_rows(self) -> tuple[ChartRow, ...]:

@@ -5,12 +5,13 @@ The picture is written by hand, so it is the same for the same chart, and no plo
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Callable
 
-from tacit.charts.intervals import MAX_ROWS, ChartRow, IntervalChart, find_range, title_with_count
+from tacit.charts.intervals import MAX_ROWS, ChartForm, ChartRow, IntervalChart, find_range, title_with_count
 from tacit.charts.scale import AxisScale
+from tacit.charts.series_svg import render_series_svg
+from tacit.charts.svg_elements import frame_svg, write_text
 from tacit.pictures import COLORS, TEXT_COLOR
 
 _WIDTH, _ROW, _TOP, _BOTTOM, _RIGHT = 640, 24, 40, 44, 610
@@ -20,11 +21,16 @@ _TICKS = 6  # at most, about
 
 
 def render_chart_svg(chart: IntervalChart) -> str:
-    """Return a picture: a dot for each row, its interval as a line through it, and its label beside it."""
+    """Return a picture: a series over time where the rows have times, else rows."""
+    return render_series_svg(chart) if chart.form is ChartForm.TIME else _render_rows(chart)
+
+
+def _render_rows(chart: IntervalChart) -> str:
+    """Return a dot for each row, its interval as a line through it, and its label beside it."""
     rows = chart.drawable_rows[:MAX_ROWS]
     left = 20 + _LETTER * max((len(_shorten(row.label)) for row in rows), default=0)
     height = _TOP + _ROW * len(rows) + _BOTTOM
-    parts = [_write_text(10, 22, title_with_count(chart, MAX_ROWS), "start", is_bold=True)]
+    parts = [write_text(10, 22, title_with_count(chart, MAX_ROWS), "start", is_bold=True)]
     if rows:
         low, high = find_range(rows)
         scale = AxisScale(float(low), float(high), count=_TICKS)
@@ -35,13 +41,9 @@ def render_chart_svg(chart: IntervalChart) -> str:
         parts += _draw_axis(chart.name, scale, place, height - _BOTTOM)
         for number, row in enumerate(rows):
             y = _TOP + _ROW * (number + 0.5)
-            parts.append(_write_text(left - 10, y + 4, _shorten(row.label), "end"))
+            parts.append(write_text(left - 10, y + 4, _shorten(row.label), "end"))
             parts += _draw_estimate(row, y, place)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
-        f'viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif" font-size="12" fill="{TEXT_COLOR}">'
-        f'<rect width="{_WIDTH}" height="{height}" fill="white"/>{"".join(parts)}</svg>'
-    )
+    return frame_svg(_WIDTH, height, parts)
 
 
 def _draw_axis(name: str, scale: AxisScale, place: Callable[[float], float], bottom: float) -> list[str]:
@@ -52,8 +54,8 @@ def _draw_axis(name: str, scale: AxisScale, place: Callable[[float], float], bot
     for tick in ticks:
         x = place(tick)
         parts.append(f'<line x1="{x}" x2="{x}" y1="{_TOP}" y2="{bottom}" stroke="{TEXT_COLOR}" stroke-opacity="0.15"/>')
-        parts.append(_write_text(x, bottom + 16, f"{tick:,.{decimals}f}", "middle"))
-    parts.append(_write_text(_RIGHT, bottom + 34, name, "end"))
+        parts.append(write_text(x, bottom + 16, f"{tick:,.{decimals}f}", "middle"))
+    parts.append(write_text(_RIGHT, bottom + 34, name, "end"))
     return parts
 
 
@@ -65,13 +67,6 @@ def _draw_estimate(row: ChartRow, y: float, place: Callable[[float], float]) -> 
         parts.append(f'<path d="{path}" stroke="{COLORS[0]}" stroke-width="1.8" fill="none"/>')
     parts.append(f'<circle cx="{place(row.value)}" cy="{y}" r="4" fill="{COLORS[0]}"/>')
     return parts
-
-
-def _write_text(x: float, y: float, words: str, anchor: str, *, is_bold: bool = False) -> str:
-    """Return a text element. What is a sign of XML is escaped, and what it has no place for is left out."""
-    weight = ' font-weight="bold"' if is_bold else ""
-    safe = html.escape("".join(character for character in words if character.isprintable()))
-    return f'<text x="{x}" y="{y}" text-anchor="{anchor}"{weight}>{safe}</text>'
 
 
 def _shorten(label: str) -> str:

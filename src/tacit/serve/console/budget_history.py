@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from markupsafe import Markup
 
-from tacit.accounting.filters import GRAINS_PER_EPSILON, BudgetCharge, BudgetStatus, compute_charge, format_epsilon
+from tacit.accounting.filters import BudgetCharge, BudgetStatus, compute_charge, format_epsilon
 from tacit.answers.analyst_budget import describe_spent
 from tacit.curator.curator import Curator
 from tacit.ledger.entries import ALL_ANALYSTS, Entry, EntryKind
@@ -17,7 +17,7 @@ from tacit.ledger.transaction import LedgerTransaction, read_page
 from tacit.privacy.loss import LaplaceNoise
 from tacit.serve.console import charts
 from tacit.serve.console.charts import ChartLine, ChartMark, PercentScale
-from tacit.serve.console.estimate import count_affordable, format_count, fraction_used
+from tacit.serve.console.estimate import count_affordable, format_count, format_rounded_down, fraction_used
 
 ENTRIES = 40  # of a history
 _PAST = 2000  # entries of which a budget's past is drawn
@@ -86,7 +86,7 @@ class BudgetPanel:
 
 def summarize_budget(name: str, standing: BudgetStatus) -> BudgetSummary:
     """What is spent and left of a budget."""
-    drawn = charts.draw_budget_bar(fraction_used(standing.spent, standing.cap))
+    drawn = charts.draw_budget_bar(standing.remaining / (standing.cap.epsilon or 1))
     return BudgetSummary(
         name,
         describe_spent(standing),
@@ -94,12 +94,6 @@ def summarize_budget(name: str, standing: BudgetStatus) -> BudgetSummary:
         format_epsilon(standing.cap.epsilon),
         drawn,
     )
-
-
-def format_rounded_down(grains: int) -> str:
-    """An epsilon that is left, in at most four decimals: so much there is at least."""
-    unit = GRAINS_PER_EPSILON // 10_000
-    return format_epsilon(grains // unit * unit)
 
 
 def make_budget_panel(curator: Curator, name: str, user: str, standing: BudgetStatus) -> BudgetPanel:

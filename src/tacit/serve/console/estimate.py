@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from markupsafe import Markup
 
 from tacit.accounting.filters import (
+    GRAINS_PER_EPSILON,
     BudgetCharge,
     BudgetStatus,
     FilterLimits,
@@ -19,6 +20,7 @@ from tacit.accounting.filters import (
 )
 from tacit.accounting.interpretation import min_guessing_error
 from tacit.answers.analyst_budget import AnalystBudget
+from tacit.answers.data_profile import DataProfile
 from tacit.answers.explanation import ColumnAccuracy as Accuracy
 from tacit.answers.explanation import Explanation
 from tacit.errors import Refused
@@ -28,10 +30,21 @@ from tacit.plan.planner import Planner
 from tacit.plan.question import Question
 from tacit.serve.console import charts
 from tacit.serve.console.charts import ChartLine, ChartMark, PercentScale
+from tacit.serve.console.useless_columns import AccuracyWarning, count_most_rows, find_useless_columns
 
 _EPSILON_GRID = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # epsilons at which the expected error is worked out
 _MANY = 1_000_000  # more questions than that are not counted
 _KINDS = ("first", "second", "third")
+
+
+@dataclass(frozen=True)
+class ColumnEstimate:
+    """How close a column would be, the class of its curve, and a warning where that tells nothing."""
+
+    name: str
+    words: str
+    kind: str
+    warning: AccuracyWarning | None
 
 
 @dataclass(frozen=True)
@@ -45,11 +58,30 @@ class QuestionEstimate:
     most: str  # the epsilon that fits, where this one does not
     more: str  # how many such questions are left
     bar: Markup
-    lines: tuple[tuple[str, str, str], ...]  # a column's name, how close it would be, the class of its curve
+    after: str  # what would be left, in words
+    lines: tuple[ColumnEstimate, ...]
     curve: Markup
 
+    @property
+    def within(self) -> str:
+        """The accuracy that this epsilon gives, as the form takes it; empty where no width is known beforehand."""
+        known = [column for column in self.explanation.columns if column.error is not None]
+        return ", ".join(f"{column.name}={_format_digits(column.error or 0, 6).replace(',', '')}" for column in known)
 
-def estimate_question(question: Question, budget: AnalystBudget, planner: Planner, ledger: Ledger) -> QuestionEstimate:
+    @property
+    def summary(self) -> str:
+        """The estimate in a sentence, for who hears the page."""
+        if self.free:
+            return "Free: you paid for this before."
+        price = f"Costs epsilon {self.explanation.epsilon:.6g}"
+        fits = "" if self.fits else ", which does not fit into what is left"
+        errors = [f"{line.name} {line.words}. {line.warning.text if line.warning else ''}" for line in self.lines]
+        return " ".join([f"{price}{fits}.", *errors]).strip()
+
+
+def estimate_question(
+    question: Question, budget: AnalystBudget, planner: Planner, ledger: Ledger, profile: DataProfile | None = None
+) -> QuestionEstimate:
     """What a question would cost at an epsilon or an accuracy, or Refused. Free: no data is touched."""
     plan = planner.plan(question, budget.who)
     found = explain(plan, planner.policy.asked_by(budget.who), question.level)
@@ -58,8 +90,11 @@ def estimate_question(question: Question, budget: AnalystBudget, planner: Planne
     guards = (budget.own, budget.overall)
     fits = all(is_admitted(guard.spent, price, guard.cap) for guard in guards)
     least = min(remaining_epsilon(guard.spent, guard.cap, price.delta_a, price.delta_b) for guard in guards)
-    after = min(1.0, fraction_used(budget.own.spent + price, budget.own.cap))
-    before = fraction_used(budget.own.spent, budget.own.cap)
+    binding = find_binding_budget(budget)
+    before = binding.remaining
+    after = remaining_epsilon(binding.spent + price, binding.cap) if fits and not free else before
+    cap = binding.cap.epsilon or 1
+    warnings = find_useless_columns(plan, found, count_most_rows(planner.policy, profile))
     accuracies = [column for column in found.columns if _width(column) is not None][: len(_KINDS)]
     kinds = {column.name: kind for column, kind in zip(accuracies, _KINDS, strict=False)}
     return QuestionEstimate(
@@ -67,12 +102,29 @@ def estimate_question(question: Question, budget: AnalystBudget, planner: Planne
         error=min_guessing_error(found.epsilon),
         free=free,
         fits=fits,
-        most="" if fits else format_epsilon(least),
+        most="" if fits else format_rounded_down(least),
         more=format_count(min(count_affordable(price, guard) for guard in guards)),
-        bar=charts.draw_budget_bar(before, 0.0 if free else after - before),
-        lines=tuple((column.name, _accuracy(column), kinds.get(column.name, "")) for column in found.columns),
+        bar=charts.draw_budget_bar(before / cap, (before - after) / cap),
+        after=f"{format_rounded_down(after)} of epsilon {format_epsilon(binding.cap.epsilon)} is left after it."
+        if fits
+        else f"{format_rounded_down(before)} of epsilon {format_epsilon(binding.cap.epsilon)} is left.",
+        lines=tuple(
+            ColumnEstimate(column.name, _accuracy(column), kinds.get(column.name, ""), warnings.get(column.name))
+            for column in found.columns
+        ),
         curve=_draw_error_curve(question, budget.who, planner, found, accuracies),
     )
+
+
+def find_binding_budget(budget: AnalystBudget) -> BudgetStatus:
+    """What one more question may take: of one's own budget, or of all together where less is left of that."""
+    return min(budget.own, budget.overall, key=lambda standing: standing.remaining)
+
+
+def format_rounded_down(grains: int) -> str:
+    """An epsilon that is left, in at most four decimals: so much there is at least."""
+    unit = GRAINS_PER_EPSILON // 10_000
+    return format_epsilon(grains // unit * unit)
 
 
 def fraction_used(spent: BudgetCharge, cap: FilterLimits) -> float:

@@ -22,6 +22,7 @@ from tacit.policy.check import check_policy
 from tacit.policy.promise import describe_guarantee, find_overspent
 from tacit.serve.console import budget_history, view_models
 from tacit.serve.console.requests import PageRequest
+from tacit.serve.console.session_pages import list_sessions
 from tacit.serve.console.view_models import view_error
 from tacit.serve.responses import JSON, encode_json
 
@@ -106,6 +107,8 @@ async def _page(visit: PageRequest, report: VerificationReport | None) -> Respon
         tables=view_models.view_schema(policy),
         report=report,
         problems=report.problems[:_PROBLEMS] if report is not None else (),
+        sessions=list_sessions(visit.console, visit.session) if visit.owns else (),
+        ended=None,
         **found,
     )
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from starlette.responses import Response
 
-from tacit.answers.analyst_budget import AnalystBudget
 from tacit.errors import ErrorCode, ParameterError, Refused, TacitError
 from tacit.ledger.entries import ALL_ANALYSTS
 from tacit.plan.question import Question
@@ -142,7 +141,9 @@ async def _page(
         return {
             "shown": view_models.view_answer(asked.answer) if asked is not None else None,
             "history": budget_history.load_history(curator, visit.user),
-            "budget": _binding_budget(curator.analyst(visit.user).budget),
+            "budget": budget_history.summarize_budget(
+                "", estimate.find_binding_budget(curator.analyst(visit.user).budget)
+            ),
             "tables": () if visit.part else view_models.view_schema(curator.policy, curator.schema().profile),
         }
 
@@ -160,6 +161,7 @@ async def _page(
         known=visit.session.newest_entries,
         problem=view_models.view_error(error) if error is not None else None,
         confidences=CONFIDENCES,
+        functions=view_models.FUNCTIONS,
         examples=() if visit.part else view_models.example_questions(visit.console.service.policy),
         **found,
     )
@@ -173,17 +175,13 @@ async def _estimate(visit: PageRequest, typed: TypedQuestion) -> dict[str, Any]:
 
     def look() -> estimate.QuestionEstimate:
         left = service.curator.analyst(visit.user).budget
-        return estimate.estimate_question(typed.question, left, service.planner, service.curator.ledger)
+        profile = service.curator.schema().profile
+        return estimate.estimate_question(typed.question, left, service.planner, service.curator.ledger, profile)
 
     try:
         return {"pricing": await visit.console.service.look(visit.user, look), "doubt": None}
     except (Refused, ParameterError) as error:
         return {"pricing": None, "doubt": view_models.view_error(error)}
-
-
-def _binding_budget(found: AnalystBudget) -> budget_history.BudgetSummary:
-    """What one more question may take: of one's own budget, or of all together where less is left of that."""
-    return budget_history.summarize_budget("", min(found.own, found.overall, key=lambda standing: standing.remaining))
 
 
 def _read_form(visit: PageRequest) -> TypedQuestion:

@@ -81,14 +81,19 @@ class Console:
 
     def session_of(self, request: Request) -> tuple[ConsoleSession, User] | None:
         """Who is signed in, if they may still come in, by the same password."""
-        found = self.sessions.find(request.cookies.get(self.cookie, ""))
+        found = self.sessions.find(request.cookies.get(self.cookie, ""), address=client_host(request))
         if found is None:
             return None
-        person = self.authenticator.person(found.user)
-        if person is None or not hmac.compare_digest(self.proof(found.user), found.proof):
+        person = self.find_user(found)
+        if person is None:
             self.sessions.close(request.cookies.get(self.cookie, ""))
             return None
         return found, person
+
+    def find_user(self, session: ConsoleSession) -> User | None:
+        """Whose session it is, if they may still come in by the password that opened it."""
+        person = self.authenticator.person(session.user)
+        return person if person and hmac.compare_digest(self.proof(session.user), session.proof) else None
 
     def proof(self, user: str) -> bytes:
         """What changes whenever a password does."""
@@ -132,6 +137,11 @@ class PageRequest:
         return self.console.service.policy.analyst(self.user) is not None
 
     @property
+    def owns(self) -> bool:
+        """Whether they look after the data, and may end sessions."""
+        return self.person.role is Role.OWNER
+
+    @property
     def reads(self) -> bool:
         """Whether they may read the ledger."""
         return self.person.role is not Role.ANALYST
@@ -164,8 +174,11 @@ Handler = Callable[[PageRequest], Awaitable[Response]]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def require_sign_in(console: Console, handler: Handler, *, readers: bool = False) -> Endpoint:
-    """A page for whoever is signed in; for owners and auditors only, where `readers`."""
+def require_sign_in(console: Console, handler: Handler, *, readers: bool = False, owners: bool = False) -> Endpoint:
+    """A page for whoever is signed in; for owners and auditors only, where `readers`, and for owners where `owners`.
+
+    A session that an owner ends while its page is made gets the form to sign in, and nothing of the page.
+    """
 
     async def endpoint(request: Request) -> Response:
         found = console.session_of(request)
@@ -184,12 +197,20 @@ def require_sign_in(console: Console, handler: Handler, *, readers: bool = False
                 visit = PageRequest(console, request, session, person, form)
             if readers and not visit.reads:
                 raise Refused(ErrorCode.FORBIDDEN, "this page is for owners and auditors", fix="ask the owner")
-            return await handler(visit)
+            if owners and not visit.owns:
+                raise Refused(ErrorCode.FORBIDDEN, "this is for owners", fix="ask the owner")
+            response = await handler(visit)
+            return _redirect_to_sign_in(request) if session.is_ended else response
         except TacitError as error:
             request.app.state.metrics.error(str(error.code))
             return visit.problem(error)
 
     return endpoint
+
+
+def client_host(request: Request) -> str:
+    """The address that a request comes from."""
+    return request.client.host if request.client else "-"
 
 
 async def read_form(request: Request) -> dict[str, str]:

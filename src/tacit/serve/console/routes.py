@@ -12,8 +12,18 @@ from starlette.routing import Route
 
 from tacit.errors import ErrorCode, Refused, TacitError
 from tacit.serve.authentication import Authenticator
-from tacit.serve.console import learn_pages, owner_pages, question_pages
-from tacit.serve.console.requests import BASE, Console, Endpoint, PageRequest, check_origin, read_form, require_sign_in
+from tacit.serve.console import learn_pages, owner_pages, question_pages, session_pages
+from tacit.serve.console.requests import (
+    BASE,
+    Console,
+    Endpoint,
+    Handler,
+    PageRequest,
+    check_origin,
+    client_host,
+    read_form,
+    require_sign_in,
+)
 from tacit.serve.console.view_models import view_error
 from tacit.serve.responses import http_status
 from tacit.serve.service import CuratorService
@@ -35,8 +45,10 @@ def add_console(
 
 
 def _routes(console: Console) -> list[Route]:
-    def page(path: str, handler: question_pages.Handler, methods: str = "GET", *, readers: bool = False) -> Route:
-        return _route(BASE + path, require_sign_in(console, handler, readers=readers), methods)
+    def page(
+        path: str, handler: Handler, methods: str = "GET", *, readers: bool = False, owners: bool = False
+    ) -> Route:
+        return _route(BASE + path, require_sign_in(console, handler, readers=readers, owners=owners), methods)
 
     return [
         _route("/", _redirect_to_console, "GET"),
@@ -53,6 +65,8 @@ def _routes(console: Console) -> list[Route]:
         page("/budget", question_pages.budget),
         page("/owner", owner_pages.show_owner_page, readers=True),
         page("/owner/verify", owner_pages.verify_ledger, "POST", readers=True),
+        page("/owner/sessions/end", session_pages.end_session, "POST", owners=True),
+        page("/owner/sessions/end-others", session_pages.end_other_sessions, "POST", owners=True),
         page("/owner/registry.json", owner_pages.download_deployment, readers=True),
         page("/learn", learn_pages.show_learn_page),
         page("/learn/game", learn_pages.play_game, "POST"),
@@ -116,7 +130,7 @@ def _sign_in(console: Console) -> Endpoint:
                 raise Refused(
                     ErrorCode.FORBIDDEN, "this form has gone stale", fix="sign in again; cookies must be allowed"
                 )
-            address = request.client.host if request.client else "-"
+            address = client_host(request)
             proof = console.proof(form.get("name", ""))  # before the check: a password may be changed while it runs
             person = await console.check(form.get("name", ""), form.get("password", ""), address)
             if person is None:
@@ -128,7 +142,7 @@ def _sign_in(console: Console) -> Endpoint:
         request.state.user = person.name
         console.sessions.close(request.cookies.get(console.cookie, ""))
         response = RedirectResponse(BASE, 303)
-        console.set_cookie(response, console.cookie, console.sessions.open(person.name, proof))
+        console.set_cookie(response, console.cookie, console.sessions.open(person.name, proof, address))
         response.delete_cookie(_SIGN_IN_COOKIE, path=BASE)
         return response
 

@@ -1,10 +1,15 @@
 """Who is signed in: sessions in the memory of this process, known by a random cookie.
 
+An owner sees them by an identifier that opens nothing, and can end them.
+
 >>> sessions = SessionStore()
->>> token = sessions.open("ada", b"password's own")
+>>> token = sessions.open("ada", b"password's own", "192.0.2.7")
 >>> sessions.find(token).user
 'ada'
->>> sessions.close(token)
+>>> [(session.user, session.address) for session in sessions.list_open()]
+[('ada', '192.0.2.7')]
+>>> sessions.end(sessions.list_open()[0].identifier)
+1
 >>> sessions.find(token) is None
 True
 """
@@ -53,6 +58,12 @@ class ConsoleSession:
     asked: OrderedDict[int, AskedQuestion] = field(default_factory=OrderedDict)
     game: DistinguishingGame | None = None
     attacks: int = 0
+    identifier: str = ""  # by which an owner names it; it opens nothing
+    opened: float = 0.0  # by the clock of the wall, as are the times below
+    used: float = 0.0
+    address: str = ""  # from which it was opened
+    last_address: str = ""
+    is_ended: bool = False  # by an owner: what it still waits for is not shown
 
     def keep(self, asked: AskedQuestion) -> None:
         """Keep an answer for its page and its downloads; the oldest go, and the newest stays however large it is."""
@@ -75,29 +86,42 @@ class SessionStore:
         self._lock = threading.Lock()
         self._sessions: OrderedDict[bytes, ConsoleSession] = OrderedDict()
 
-    def open(self, user: str, proof: bytes) -> str:
+    def open(self, user: str, proof: bytes, address: str = "") -> str:
         """Begin a session, and give the token for its cookie."""
-        token, now = secrets.token_urlsafe(32), time.monotonic()
+        token, now, moment = secrets.token_urlsafe(32), time.monotonic(), time.time()
+        made = ConsoleSession(
+            user,
+            proof,
+            secrets.token_urlsafe(32),
+            now,
+            now,
+            identifier=secrets.token_hex(8),
+            opened=moment,
+            used=moment,
+            address=address,
+            last_address=address,
+        )
         with self._lock:
             own = [key for key, session in self._sessions.items() if session.user == user]
             for key in own[: max(0, len(own) - _MAX_PER_USER + 1)]:
                 del self._sessions[key]
-            self._sessions[_key(token)] = ConsoleSession(user, proof, secrets.token_urlsafe(32), now, now)
+            self._sessions[_key(token)] = made
             while len(self._sessions) > _MOST:
                 self._sessions.popitem(last=False)
         return token
 
-    def find(self, token: str, now: float | None = None) -> ConsoleSession | None:
-        """The session of a token, unless it is over."""
+    def find(self, token: str, now: float | None = None, address: str = "") -> ConsoleSession | None:
+        """The session of a token, unless it is over; `address` is where it is used from now."""
         now = time.monotonic() if now is None else now
         with self._lock:
             found = self._sessions.get(_key(token))
             if found is None:
                 return None
-            if now - found.seen > _IDLE or now - found.began > _MAX_AGE:
+            if _is_over(found, now):
                 del self._sessions[_key(token)]
                 return None
-            found.seen = now
+            found.seen, found.used = now, time.time()
+            found.last_address = address or found.last_address
             self._sessions.move_to_end(_key(token))
             return found
 
@@ -105,6 +129,26 @@ class SessionStore:
         """End a session."""
         with self._lock:
             self._sessions.pop(_key(token), None)
+
+    def list_open(self, now: float | None = None) -> list[ConsoleSession]:
+        """The sessions that are not over, the one used last first."""
+        now = time.monotonic() if now is None else now
+        with self._lock:
+            return [session for session in reversed(self._sessions.values()) if not _is_over(session, now)]
+
+    def end(self, *identifiers: str) -> int:
+        """End the sessions of these identifiers at once, and say how many there were."""
+        with self._lock:
+            found = [key for key, session in self._sessions.items() if session.identifier in identifiers]
+            for key in found:
+                ended = self._sessions.pop(key)
+                ended.is_ended = True
+                ended.asked.clear()
+            return len(found)
+
+
+def _is_over(session: ConsoleSession, now: float) -> bool:
+    return now - session.seen > _IDLE or now - session.began > _MAX_AGE
 
 
 def _size(asked: AskedQuestion) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from tacit.accounting.filters import BudgetCharge
+from tacit.aggregates.registry import SYNTAX
 from tacit.answers.answer import Answer
 from tacit.answers.chart import chart_column
 from tacit.answers.columns import IntervalKind
@@ -17,11 +18,14 @@ from tacit.answers.data_profile import DataProfile, TableProfile
 from tacit.answers.render import format_value
 from tacit.errors import TacitError
 from tacit.policy.model import ROW_UNIT, Column, Key, Policy, Table
+from tacit.query.function_calls import FUNCTION_NAMES
 from tacit.query.timestamps import to_datetime
-from tacit.serve.console import charts
+from tacit.serve.console.answer_charts import draw_chart
 from tacit.serve.responses import error_to_dict
 
 ROWS = 200  # of an answer that a page shows
+_CHARTS, _NUMBERS = 3, 8  # columns that are drawn: of many rows, and of one
+FUNCTIONS = tuple(sorted({*SYNTAX, *FUNCTION_NAMES}))  # that an editor offers
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,13 @@ class AnswerView:
     receipt: dict[str, Any]
     free: bool
     percent: str
+    summary: str  # in a sentence, for who hears the page
+
+    @property
+    def table_title(self) -> str:
+        """What the table is called: with how many rows it has."""
+        count = len(self.rows) + self.left_out
+        return "The numbers, with intervals" if count == 1 else f"All {count:,} rows, with intervals"
 
 
 def view_answer(answer: Answer) -> AnswerView:
@@ -57,7 +68,8 @@ def view_answer(answer: Answer) -> AnswerView:
                 )
         rows.append(tuple(line))
     numbers = [index for index, heading in enumerate(answer.headings) if heading.bars is not IntervalKind.NONE]
-    drawings = [charts.draw_intervals(chart_column(answer, index)) for index in numbers[:3]]
+    most = _NUMBERS if len(cells) == 1 else _CHARTS
+    drawings = [draw_chart(chart_column(answer, index)) for index in numbers[:most]]
     receipt = answer.receipt
     return AnswerView(
         tuple(heads),
@@ -68,7 +80,23 @@ def view_answer(answer: Answer) -> AnswerView:
         receipt.to_dict(),
         receipt.repeat and receipt.charged == BudgetCharge.zero(),
         answer.percent,
+        _summarize(answer),
     )
+
+
+def _summarize(answer: Answer) -> str:
+    """An answer in a sentence: the numbers of a single row, or how many rows there are."""
+    cells = answer.cells()
+    if len(cells) != 1:
+        return f"Answered, with {len(cells):,} rows."
+    parts = []
+    for heading, cell in zip(answer.headings, cells[0], strict=True):
+        words = f"{heading.name} is {format_value(cell.value, heading, cell)}"
+        if cell.low is not None and cell.high is not None:
+            ends = (format_value(end, heading, cell) for end in (cell.low, cell.high))
+            words += f", between {' and '.join(ends)}"
+        parts.append(words)
+    return f"Answered: {'; '.join(parts)}."
 
 
 def view_error(error: TacitError) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 // Names for what the theme leaves without one, so that screen readers and keyboards reach everything.
 document.addEventListener("DOMContentLoaded", () => {
-  // Its text says "Search Ctrl+K", which a name of its own would contradict.
-  for (const button of document.querySelectorAll("button.search-button-field[aria-label]")) {
-    button.removeAttribute("aria-label");
+  // Its name holds its text, "Search Ctrl+K", which a narrow screen hides.
+  for (const button of document.querySelectorAll("button.search-button-field")) {
+    button.setAttribute("aria-label", button.textContent.replace(/\s+/g, " ").trim());
   }
   // The arrows that open a part of the list of pages.
   for (const arrow of document.querySelectorAll("nav summary:not([aria-label])")) {

@@ -76,7 +76,7 @@ class DeclaredParameters:
         Under REPLACE the number of rows is public, and is taken from the data where none is declared.
         """
         price = _price(epsilon)
-        relation = _relation(neighbors)
+        relation = read_relation(neighbors)
         count = _rows(rows, found, relation)
         lower, upper, inner = _bounds(bounds, norm, columns)
         share = _real("intercept_scaling", intercept)
@@ -171,7 +171,8 @@ def _delta(delta: Number | None, rows: int) -> Fraction:
     return found
 
 
-def _relation(neighbors: str) -> Neighbors:
+def read_relation(neighbors: str) -> Neighbors:
+    """The neighbor relation of this name."""
     try:
         return Neighbors(neighbors)
     except ValueError:

@@ -362,6 +362,7 @@ class AdditiveClassifier(ClassifierMixin, PrivateEstimator):
             C=self.C,
             method=self.method,
             fit_intercept=False,
+            scaling="bounds",
             bits=self.bits,
         )
 

@@ -9,7 +9,9 @@ rows hold are too; a curator's analysts never see them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+import warnings
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,16 +20,20 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from tacit.errors import ParameterError
-from tacit.learn.auto import plan_method
+from tacit.learn.auto import plan_method, relax_hinge
+from tacit.learn.column_ranges import ColumnRanges, plan_ranges
 from tacit.learn.facts import BitSource, DeclaredParameters
 from tacit.learn.fit_budget import BudgetedEstimator, charge_fit
+from tacit.learn.fit_warnings import NoSignalWarning
+from tacit.learn.gradient import l2_sensitivity, single_release_sigma
 from tacit.learn.losses import Array, ConvexLoss
 from tacit.learn.method import Method
 from tacit.learn.problem import RiskMinimization
 from tacit.privacy.guarantee import DpGuarantee
-from tacit.privacy.loss import Loss
+from tacit.privacy.loss import Compose, Loss
 from tacit.sampling.bits import Bits, SystemBits
 
+_HOPELESS = 0.5  # noise over signal from which a fit is said to have learned nothing
 _REFUSED = {
     "sample_weight": "weighing rows would multiply what a row can change",
     "random_state": "noise that can be repeated protects nobody",
@@ -42,16 +48,47 @@ class FitPlan:
     loss: ConvexLoss
     name: str
     method: Method
+    ranges: ColumnRanges | None = None
 
     @property
     def privacy_loss(self) -> Loss:
         """The privacy loss of the fit, as the accountants read it."""
-        return self.method.privacy_loss
+        if self.ranges is None:
+            return self.method.privacy_loss
+        return Compose((self.ranges.privacy_loss, self.method.privacy_loss))
 
     @property
     def guarantee(self) -> DpGuarantee:
-        """The guarantee of the fit."""
-        return self.facts.guarantee
+        """The guarantee of the fit.
+
+        **Theorem.** Where ranges are learned, it is that of both releases by basic composition: the second is within
+        its own for whatever ranges the first gives, since a row's reading is a function of the row and of these.
+        """
+        spent = self.facts.guarantee
+        if self.ranges is None:
+            return spent
+        return DpGuarantee(spent.epsilon + self.ranges.epsilon, spent.delta + self.ranges.delta, spent.neighbors)
+
+    @property
+    def noise_to_signal(self) -> float:
+        """How long the noise of one sum over the rows would be, in units of the longest that the sum can be.
+
+        The sum is that of the rows times their residuals, whose part of a row is at most one; the noise is that of a
+        single release at all of epsilon and delta, over all weights. No method has less. It is a public figure.
+        """
+        facts, weights = self.facts, self.facts.width * self.loss.outputs
+        if facts.delta:
+            unit = single_release_sigma(facts.epsilon, facts.delta, facts.neighbors)
+        else:
+            unit = math.sqrt(2 * weights) / float(facts.epsilon) * float(l2_sensitivity(facts.neighbors))
+        return unit * math.sqrt(weights) / facts.rows
+
+    def scale_columns(self, features: Array, bits: Bits) -> FitPlan:
+        """The plan with the ranges of its columns, which are released here, where they are learned."""
+        if self.ranges is None:
+            return self
+        ends = self.ranges.release(self.facts.fill_missing(features), bits)
+        return replace(self, facts=self.facts.with_ranges(*ends))
 
     def weights(self, features: Array, labels: Array, bits: Bits) -> Array:
         """The released weights for rows as they lie, and labels as the loss takes them."""
@@ -139,8 +176,15 @@ class PrivateLinearModel(PrivateEstimator):
             If a parameter is missing or out of range.
         """
         facts, loss = self.facts(features, rows), self._loss()
-        name, method = plan_method(self.method, facts, loss, self._penalty())
-        return FitPlan(facts, loss, name, method)
+        declared = {"has_bounds": self.bounds is not None, "has_norm": self.norm is not None}
+        ranges = plan_ranges(self.scaling, facts, **declared)
+        if ranges is not None:
+            facts = facts.split_off(ranges.epsilon, ranges.delta)
+        penalty = self._penalty()
+        name, method = plan_method(self.method, facts, loss, penalty)
+        if penalty is None and self.scaling != "bounds":
+            method = relax_hinge(name, facts, loss, method)
+        return FitPlan(facts, loss, name, method, ranges)
 
     def fit(
         self,
@@ -185,7 +229,10 @@ class PrivateLinearModel(PrivateEstimator):
         plan = self.plan(features.shape[1], len(features))
         charge_fit(self, plan.guarantee, plan.privacy_loss, public=public)
         self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.privacy_loss, plan.name
-        return self.take(plan, plan.weights(features, self._encode(target), resolve_bits(self.bits)))
+        warn_of_noise(plan, self)
+        labels, bits = self._encode(target), resolve_bits(self.bits)
+        ready = plan.scale_columns(features, bits)
+        return self.take(ready, ready.weights(features, labels, bits))
 
     def take(self, plan: FitPlan, weights: Array) -> Self:
         """Set the fitted attributes from released weights.
@@ -204,6 +251,7 @@ class PrivateLinearModel(PrivateEstimator):
         """
         self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.privacy_loss, plan.name
         self.n_features_in_, self._facts = plan.facts.columns, plan.facts
+        self.ranges_ = plan.facts.lower, plan.facts.upper
         self._cut = plan.method.cut
         coefficients, intercept = plan.facts.in_units(weights)
         self._show(coefficients, intercept)
@@ -280,6 +328,20 @@ def clear_fitted_attributes(estimator: BaseEstimator) -> None:
     """Delete what an earlier fit set, so that one that is stopped leaves no model, but its privacy loss."""
     for name in [name for name in vars(estimator) if name.endswith("_")]:
         delattr(estimator, name)
+
+
+def warn_of_noise(plan: FitPlan, estimator: PrivateLinearModel) -> None:
+    """Warn where noise is at least half of all that the rows could say. It depends on public facts alone."""
+    ratio = plan.noise_to_signal
+    if ratio < _HOPELESS:
+        return
+    needed = float(estimator.epsilon) * ratio / _HOPELESS * 2
+    what = (
+        f"the noise of this fit is {ratio:.2g} of the most that {plan.facts.rows:,} rows could say of "
+        f"{plan.facts.width * plan.loss.outputs} weights: the model has learned next to nothing"
+    )
+    fix = f"epsilon={needed:.2g} or more, fewer columns, or more rows"
+    warnings.warn(NoSignalWarning(what, fix=fix), stacklevel=3)
 
 
 def check_fit_arguments(unknown: dict[str, object]) -> None:

@@ -66,6 +66,27 @@ class RepeatedFitWarning(FitWarning):
     code = "repeated-fits"
 
 
+class NoSignalWarning(FitWarning):
+    """The noise of a fit is at least half of all that its rows could say: it has learned next to nothing.
+
+    It is known from what is declared, so it tells nothing of the rows.
+
+    Parameters
+    ----------
+    what : str
+        How large the noise is.
+    fix : str
+        What to change.
+
+    Examples
+    --------
+    >>> NoSignalWarning.code
+    'no-signal'
+    """
+
+    code = "no-signal"
+
+
 def _rebuild(kind: type[FitWarning], what: str, fix: str) -> FitWarning:
     """Unpickle a warning, whose fix is a keyword."""
     return kind(what, fix=fix)

@@ -316,7 +316,7 @@ def _run_trials(
     for _ in range(trials.draw(bits)):
         candidate = draw_below(len(models), bits)
         model = clone(models[candidate])
-        plan = model.plan(features.shape[1], int(learned.sum()))
+        plan = model.plan(features.shape[1], int(learned.sum())).scale_columns(features[learned], bits)
         model.take(plan, plan.weights(features[learned], model._encode(target[learned]), bits))
         points, most = _score_rows(model, features[held], target[held])
         noisy = Laplace.calibrated(plan.facts.epsilon, most).release([points], bits)[0]

@@ -269,7 +269,8 @@ columns, two, three or six classes, epsilon 0.5, 1 or 3. `LinearSVC` is on those
 - *best C*, with `--best`: the best of four strengths by noisy gradients, chosen by the truth; with ranges too.
 
 The constants of `learn/column_ranges.py` were chosen on the first half: `--settle` prints what the candidates do. The
-second half, of other distributions and seeds, and the real data decided nothing.
+second half, of other distributions and seeds, and the real data decided nothing. With fewer than a hundred rows whose
+exact bounds are known, ranges cost more than they bring: `scaling="bounds"` is right there.
 """
 
 

@@ -262,6 +262,7 @@ def _model(kind: Kind, epsilon: float, fitted: str, values: dict[str, Any]) -> A
         return AdditiveClassifier(epsilon, classes=classes, knots=values["AdditiveClassifier.knots"], **public)
     public["norm"] = problem.norm
     public["intercept_scaling"] = values.get("LogisticRegression.intercept_scaling", 0.5)
+    public["scaling"] = "bounds"  # the constants here are for columns as declared
     method = {"moments": "newton", "intercept": "auto"}.get(fitted, fitted.removeprefix("wide"))
     if kind.classes == 1:
         return Ridge(epsilon, target_bounds=(-1, 1), method=method, **public)

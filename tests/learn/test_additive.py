@@ -14,10 +14,11 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
+from tests.support.learning import WEIGHTED_TWO_CLASSES
 
 from tacit.accounting import epsilon_delta
-from tacit.errors import ParameterError
-from tacit.learn import AdditiveClassifier, LogisticRegression
+from tacit.errors import ParameterError, Refused
+from tacit.learn import AdditiveClassifier, LogisticRegression, budget
 from tacit.learn.additive import HatBasis
 from tacit.sampling.bits import ReplayBits
 
@@ -95,7 +96,7 @@ def test_scikit_learns_checks():
         "check_classifier_data_not_an_array": DECLARED,
         "check_estimators_dtypes": DECLARED,
         "check_fit2d_1feature": DECLARED,
-    }
+    } | WEIGHTED_TWO_CLASSES
     estimator = AdditiveClassifier(
         1000, classes=[0, 1], bounds=(-5, 5), rows=50, bits=partial(ReplayBits, b"checks"), delta=1e-4
     )
@@ -121,6 +122,6 @@ def test_bad_input():
         with pytest.raises(ParameterError, match=name):
             model(**{name: None}).fit(ROWS, MIDDLE)
     with pytest.raises(ParameterError, match="sample_weight"):
-        model().fit(ROWS, MIDDLE, sample_weight=np.ones(4000))
-    with pytest.raises(ParameterError, match="searches"):
+        model().fit(ROWS, MIDDLE, sample_weight=np.full(4000, 2))
+    with budget(epsilon=0.1), pytest.raises(Refused, match="of this budget would cost epsilon"):
         cross_val_score(model(), ROWS, MIDDLE, error_score="raise")

@@ -17,10 +17,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 from tests.support.bits import Stopped, Stopping
+from tests.support.learning import WEIGHTED, WEIGHTED_TWO_CLASSES
 
 from tacit.accounting import epsilon_delta
 from tacit.errors import ParameterError
-from tacit.learn import GaussianNB
+from tacit.learn import GaussianNB, budget
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import ReplayBits
 
@@ -55,6 +56,7 @@ def model(**more) -> GaussianNB:
 def test_scikit_learns_own_checks_hold_but_for_five(count):
     expected = EXPECTED[count]
     assert len(expected) <= 5
+    expected = expected | (WEIGHTED_TWO_CLASSES if count == 2 else WEIGHTED)
     estimator = model(classes=range(count), bounds=(-8, 8), epsilon=1000, rows=100)
     found = check_estimator(estimator, expected_failed_checks=expected, on_skip=None, on_fail=None)
     assert len(found) > 40
@@ -144,10 +146,10 @@ def test_what_is_missing_or_wrong_is_said_with_a_fix(wrong, says):
     assert caught.value.fix
 
 
-def test_weights_of_rows_and_scikit_learns_searches_are_refused():
-    with pytest.raises(ParameterError, match="sample_weight: weighing rows would multiply what a row can change"):
-        model().fit(ROWS, KIND, sample_weight=np.ones(3000))
-    with pytest.raises(ValueError, match="choose by unprotected scores"):
+def test_weights_of_rows_and_cross_validation_beyond_a_budget_are_refused():
+    with pytest.raises(ParameterError, match="sample_weight: a weight other than 0 or 1 would multiply what a row can"):
+        model().fit(ROWS, KIND, sample_weight=np.full(3000, 2))
+    with budget(epsilon=0.1), pytest.raises(ValueError, match="of this budget would cost epsilon"):
         cross_val_score(model(), ROWS, KIND)
 
 

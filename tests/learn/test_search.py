@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from tests.support.bits import Stopped, Stopping
 
 from tacit.errors import ParameterError
-from tacit.learn import LinearSVC, LogisticRegression, PrivateSearchCV, Ridge
+from tacit.learn import LinearSVC, LogisticRegression, PrivateSearchCV, Ridge, budget
 from tacit.learn import search as room
 from tacit.learn.trials import TrialCount
 from tacit.privacy.loss import ApproximateDp
@@ -118,10 +118,10 @@ def test_what_is_wrong_is_said(search, says):
         search.fit(ROWS, SIDE)
 
 
-def test_weights_of_rows_and_searches_of_searches_are_refused():
+def test_weights_of_rows_and_searches_of_searches_beyond_a_budget_are_refused():
     with pytest.raises(ParameterError, match="sample_weight"):
-        searching().fit(ROWS, SIDE, sample_weight=np.ones(4000))
-    with pytest.raises(ValueError, match="unprotected scores"):
+        searching().fit(ROWS, SIDE, sample_weight=np.full(4000, 2))
+    with budget(epsilon=1), pytest.raises(ValueError, match="would cost epsilon 6"):
         GridSearchCV(searching(), {"trials": [2, 4]}).fit(ROWS, SIDE)
 
 

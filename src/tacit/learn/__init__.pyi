@@ -1,6 +1,11 @@
 from tacit.learn.additive import AdditiveClassifier as AdditiveClassifier
 from tacit.learn.clusters import KMeans as KMeans
 from tacit.learn.components import PCA as PCA
+from tacit.learn.fit_budget import FitBudget as FitBudget
+from tacit.learn.fit_budget import budget as budget
+from tacit.learn.fit_warnings import FitWarning as FitWarning
+from tacit.learn.fit_warnings import NoSignalWarning as NoSignalWarning
+from tacit.learn.fit_warnings import RepeatedFitWarning as RepeatedFitWarning
 from tacit.learn.linear import LinearSVC as LinearSVC
 from tacit.learn.linear import LogisticRegression as LogisticRegression
 from tacit.learn.linear import Ridge as Ridge

@@ -14,14 +14,15 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tacit.arithmetic import Number, to_integer
 from tacit.errors import ParameterError
-from tacit.learn.base import FitPlan, check_fit_call, clear_fitted_attributes
+from tacit.learn.base import FitPlan, PrivateEstimator, check_fit_arguments, clear_fitted_attributes, select_rows
 from tacit.learn.facts import BitSource, Bounds, DeclaredParameters, Missing
+from tacit.learn.fit_budget import charge_fit
 from tacit.learn.linear import LogisticRegression
 from tacit.learn.losses import Array
 from tacit.learn.sums import on_grid
@@ -84,7 +85,7 @@ class HatBasis:
         return np.linspace(self.lower[column], self.upper[column], self.knots[column])
 
 
-class AdditiveClassifier(ClassifierMixin, BaseEstimator):
+class AdditiveClassifier(ClassifierMixin, PrivateEstimator):
     """Logistic regression on piecewise linear functions: the score of a row is a sum of a function of each column.
 
     **Theorem.** A fit is `guarantee_`-DP, where one row is one unit: `LogisticRegression` learns the heights of all
@@ -204,7 +205,15 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         """
         return self._heights(features).plan(self._hats(self._read_settings(features, rows)).width, rows)
 
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, **refused: object) -> Self:
+    def fit(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        public: bool = False,
+        **refused: object,
+    ) -> Self:
         """Learn from rows, at the privacy loss `guarantee_`.
 
         Parameters
@@ -213,8 +222,13 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
             The rows: one row is one unit. Numbers, NaN only where `missing` says what it is read as.
         y : array of shape (n_rows,)
             The label of each row, one of the declared classes.
+        sample_weight : array of shape (n_rows,), optional
+            1 for a row to learn from and 0 for one to leave out; no other weight, which would multiply what a row can
+            change.
+        public : bool
+            Whether the rows are public: the fit then is not charged to a budget.
         **refused : object
-            Not accepted: weights of rows would multiply what a row can change.
+            Not accepted; `random_state` is not, since noise that can be repeated protects nobody.
 
         Returns
         -------
@@ -224,19 +238,23 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ParameterError
-            If a parameter is missing or out of range, if the rows do not fit what is declared, or inside scikit-learn's
-            searches, which would choose by unprotected scores.
+            If a parameter is missing or out of range, or if the rows do not fit what is declared.
+        Refused
+            Before a value of the data is used, if a budget (`tacit.learn.budget`) does not admit the fit.
         """
-        check_fit_call(refused)
+        check_fit_arguments(refused)
         clear_fitted_attributes(self)
         features, target = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite())
         check_classification_targets(target)
+        features, target = select_rows(sample_weight, features, target)
         columns = features.shape[1]
         plan = self.plan(columns, len(features))
+        charge_fit(self, plan.guarantee, plan.privacy_loss, public=public)
         self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.privacy_loss, plan.name
         facts = self._read_settings(columns, len(features))
         hats = self._hats(facts)
-        heights = self._heights(columns).fit(hats.read(self._fill_missing(features)), target)
+        heights = self._heights(columns)
+        heights.fit(hats.read(self._fill_missing(features)), target, public=True)  # charged above
         self._model, self._basis = heights, hats
         self.classes_ = heights.classes_
         each = np.split(heights.coef_, np.cumsum(hats.knots)[:-1], axis=1)
@@ -344,6 +362,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
             C=self.C,
             method=self.method,
             fit_intercept=False,
+            scaling="bounds",
             bits=self.bits,
         )
 

@@ -12,12 +12,12 @@ from functools import lru_cache
 from tacit.errors import ParameterError
 from tacit.learn.facts import DeclaredParameters
 from tacit.learn.gradient import NoisyGradientDescent
-from tacit.learn.losses import ConvexLoss, HuberLoss
+from tacit.learn.losses import ConvexLoss, HuberLoss, SmoothedHinge
 from tacit.learn.method import LearningTask, Method
 from tacit.learn.moments import SufficientStatistics
 from tacit.learn.newton import NoisyNewton
 from tacit.learn.objective import ObjectivePerturbation
-from tacit.learn.output import OutputPerturbation
+from tacit.learn.output import OutputPerturbation, decisive_score
 
 METHODS: dict[str, type[Method]] = {
     "output": OutputPerturbation,
@@ -73,6 +73,18 @@ def plan_method(name: str, facts: DeclaredParameters, loss: ConvexLoss, penalty:
         raise ParameterError("delta", f"{name} needs one above 0", fix='choose a delta, or method="output"')
     task = LearningTask(facts.epsilon, facts.delta, loss, facts.norm, facts.width, facts.rows, facts.neighbors, penalty)
     return name, _calibrate(name, task)
+
+
+def relax_hinge(name: str, facts: DeclaredParameters, loss: ConvexLoss, method: Method) -> Method:
+    """The gradient method for a hinge with a penalty for scores of `decisive_score`; every other method as it is.
+
+    `default_gradient_penalty` is for scores of a few times slope/bend. For the logistic loss that is a decisive score,
+    4; for a hinge it is twice its width, however little that is, and a penalty for it leaves nothing learned from a few
+    hundred rows (benchmarks/learn_defaults.md).
+    """
+    if name != "gradient" or not isinstance(loss, SmoothedHinge):
+        return method
+    return plan_method(name, facts, loss, method.penalty * loss.slope / loss.bend / decisive_score(loss))[1]
 
 
 @lru_cache(maxsize=128)

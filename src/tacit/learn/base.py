@@ -2,34 +2,42 @@
 
 **Guarantee.** A fit releases the weights, from which all fitted attributes and predictions are computed; they cost
 `loss_`, which is within `guarantee_`. Both are set before a value of the data is used, so they stand where a fit is
-stopped half-way. `guarantee_` is for one fit: fits add up (`tacit.privacy.guarantee.together`). Scores are computed
+stopped half-way. `guarantee_` is for one fit: fits add up, and `tacit.learn.budget` adds them up. Scores are computed
 from the rows they are given, without noise: on private rows they are for whoever holds these. Errors about what the
 rows hold are too; a curator's analysts never see them.
 """
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass
-from types import FrameType
+import math
+import warnings
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from tacit.errors import ParameterError
-from tacit.learn.auto import plan_method
+from tacit.learn.auto import plan_method, relax_hinge
+from tacit.learn.column_ranges import ColumnRanges, plan_ranges
 from tacit.learn.facts import BitSource, DeclaredParameters
+from tacit.learn.fit_budget import BudgetedEstimator, charge_fit
+from tacit.learn.fit_warnings import NoSignalWarning
+from tacit.learn.gradient import l2_sensitivity, single_release_sigma
 from tacit.learn.losses import Array, ConvexLoss
 from tacit.learn.method import Method
 from tacit.learn.problem import RiskMinimization
 from tacit.privacy.guarantee import DpGuarantee
-from tacit.privacy.loss import Loss
+from tacit.privacy.loss import Compose, Loss
 from tacit.sampling.bits import Bits, SystemBits
 
-_SEARCHES = "sklearn.model_selection"
+_HOPELESS = 0.5  # noise over signal from which a fit is said to have learned nothing
+_REFUSED = {
+    "sample_weight": "weighing rows would multiply what a row can change",
+    "random_state": "noise that can be repeated protects nobody",
+}
 
 
 @dataclass(frozen=True)
@@ -40,16 +48,47 @@ class FitPlan:
     loss: ConvexLoss
     name: str
     method: Method
+    ranges: ColumnRanges | None = None
 
     @property
     def privacy_loss(self) -> Loss:
         """The privacy loss of the fit, as the accountants read it."""
-        return self.method.privacy_loss
+        if self.ranges is None:
+            return self.method.privacy_loss
+        return Compose((self.ranges.privacy_loss, self.method.privacy_loss))
 
     @property
     def guarantee(self) -> DpGuarantee:
-        """The guarantee of the fit."""
-        return self.facts.guarantee
+        """The guarantee of the fit.
+
+        **Theorem.** Where ranges are learned, it is that of both releases by basic composition: the second is within
+        its own for whatever ranges the first gives, since a row's reading is a function of the row and of these.
+        """
+        spent = self.facts.guarantee
+        if self.ranges is None:
+            return spent
+        return DpGuarantee(spent.epsilon + self.ranges.epsilon, spent.delta + self.ranges.delta, spent.neighbors)
+
+    @property
+    def noise_to_signal(self) -> float:
+        """How long the noise of one sum over the rows would be, in units of the longest that the sum can be.
+
+        The sum is that of the rows times their residuals, whose part of a row is at most one; the noise is that of a
+        single release at all of epsilon and delta, over all weights. No method has less. It is a public figure.
+        """
+        facts, weights = self.facts, self.facts.width * self.loss.outputs
+        if facts.delta:
+            unit = single_release_sigma(facts.epsilon, facts.delta, facts.neighbors)
+        else:
+            unit = math.sqrt(2 * weights) / float(facts.epsilon) * float(l2_sensitivity(facts.neighbors))
+        return unit * math.sqrt(weights) / facts.rows
+
+    def scale_columns(self, features: Array, bits: Bits) -> FitPlan:
+        """The plan with the ranges of its columns, which are released here, where they are learned."""
+        if self.ranges is None:
+            return self
+        ends = self.ranges.release(self.facts.fill_missing(features), bits)
+        return replace(self, facts=self.facts.with_ranges(*ends))
 
     def weights(self, features: Array, labels: Array, bits: Bits) -> Array:
         """The released weights for rows as they lie, and labels as the loss takes them."""
@@ -65,7 +104,17 @@ class FitPlan:
         return self.method.fit(problem, bits)
 
 
-class PrivateLinearModel(BaseEstimator):
+class PrivateEstimator(BudgetedEstimator):
+    """An estimator whose fits are charged to budgets. It has no `random_state`."""
+
+    def __new__(cls, *_: object, **named: object) -> Self:
+        """Refuse what is not a parameter, with the reason, before Python does it without one."""
+        check_fit_arguments({name: value for name, value in named.items() if name in _REFUSED})
+        made: Self = super().__new__(cls)
+        return made
+
+
+class PrivateLinearModel(PrivateEstimator):
     """A linear model, fitted under differential privacy; one row is one unit.
 
     Its parameters, which each estimator documents, are public; they are stored as given and read when a fit begins.
@@ -127,10 +176,25 @@ class PrivateLinearModel(BaseEstimator):
             If a parameter is missing or out of range.
         """
         facts, loss = self.facts(features, rows), self._loss()
-        name, method = plan_method(self.method, facts, loss, self._penalty())
-        return FitPlan(facts, loss, name, method)
+        declared = {"has_bounds": self.bounds is not None, "has_norm": self.norm is not None}
+        ranges = plan_ranges(self.scaling, facts, **declared)
+        if ranges is not None:
+            facts = facts.split_off(ranges.epsilon, ranges.delta)
+        penalty = self._penalty()
+        name, method = plan_method(self.method, facts, loss, penalty)
+        if penalty is None and self.scaling != "bounds":
+            method = relax_hinge(name, facts, loss, method)
+        return FitPlan(facts, loss, name, method, ranges)
 
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, **refused: object) -> Self:
+    def fit(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        public: bool = False,
+        **refused: object,
+    ) -> Self:
         """Learn from rows, at the privacy loss `guarantee_`.
 
         Parameters
@@ -139,8 +203,13 @@ class PrivateLinearModel(BaseEstimator):
             The rows: one row is one unit. Numbers, NaN only where `missing` says what it is read as.
         y : array of shape (n_rows,)
             The target of each row: a declared class, or a number.
+        sample_weight : array of shape (n_rows,), optional
+            1 for a row to learn from and 0 for one to leave out; no other weight, which would multiply what a row can
+            change.
+        public : bool
+            Whether the rows are public: the fit then is not charged to a budget.
         **refused : object
-            Not accepted: weights of rows would multiply what a row can change.
+            Not accepted; `random_state` is not, since noise that can be repeated protects nobody.
 
         Returns
         -------
@@ -150,15 +219,20 @@ class PrivateLinearModel(BaseEstimator):
         Raises
         ------
         ParameterError
-            If a parameter is missing or out of range, if the rows do not fit what is declared, or inside scikit-learn's
-            searches, which would choose by unprotected scores.
+            If a parameter is missing or out of range, or if the rows do not fit what is declared.
+        Refused
+            Before a value of the data is used, if a budget (`tacit.learn.budget`) does not admit the fit.
         """
-        check_fit_call(refused)
+        check_fit_arguments(refused)
         clear_fitted_attributes(self)
-        features, target = self._read(X, y)
+        features, target = select_rows(sample_weight, *self._read(X, y))
         plan = self.plan(features.shape[1], len(features))
+        charge_fit(self, plan.guarantee, plan.privacy_loss, public=public)
         self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.privacy_loss, plan.name
-        return self.take(plan, plan.weights(features, self._encode(target), resolve_bits(self.bits)))
+        warn_of_noise(plan, self)
+        labels, bits = self._encode(target), resolve_bits(self.bits)
+        ready = plan.scale_columns(features, bits)
+        return self.take(ready, ready.weights(features, labels, bits))
 
     def take(self, plan: FitPlan, weights: Array) -> Self:
         """Set the fitted attributes from released weights.
@@ -177,6 +251,7 @@ class PrivateLinearModel(BaseEstimator):
         """
         self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.privacy_loss, plan.name
         self.n_features_in_, self._facts = plan.facts.columns, plan.facts
+        self.ranges_ = plan.facts.lower, plan.facts.upper
         self._cut = plan.method.cut
         coefficients, intercept = plan.facts.in_units(weights)
         self._show(coefficients, intercept)
@@ -255,15 +330,43 @@ def clear_fitted_attributes(estimator: BaseEstimator) -> None:
         delattr(estimator, name)
 
 
-def check_fit_call(unknown: dict[str, object]) -> None:
-    """Refuse weights of rows, and fits inside a search that would choose by unprotected scores."""
+def warn_of_noise(plan: FitPlan, estimator: PrivateLinearModel) -> None:
+    """Warn where noise is at least half of all that the rows could say. It depends on public facts alone."""
+    ratio = plan.noise_to_signal
+    if ratio < _HOPELESS:
+        return
+    needed = float(estimator.epsilon) * ratio / _HOPELESS * 2
+    what = (
+        f"the noise of this fit is {ratio:.2g} of the most that {plan.facts.rows:,} rows could say of "
+        f"{plan.facts.width * plan.loss.outputs} weights: the model has learned next to nothing"
+    )
+    fix = f"epsilon={needed:.2g} or more, fewer columns, or more rows"
+    warnings.warn(NoSignalWarning(what, fix=fix), stacklevel=3)
+
+
+def check_fit_arguments(unknown: dict[str, object]) -> None:
+    """Refuse what no private estimator takes, with the reason where there is one."""
     for name in unknown:
-        what = "weighing rows would multiply what a row can change" if name == "sample_weight" else "is not understood"
-        raise ParameterError(name, what, fix="leave it out")
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None:
-        if str(frame.f_globals.get("__name__", "")).startswith(_SEARCHES):
-            what = "scikit-learn's searches and cross-validation fit many times and choose by unprotected scores"
-            fix = "tacit.learn.PrivateSearchCV has one guarantee for all of it"
-            raise ParameterError("fit", what, fix=fix)
-        frame = frame.f_back
+        raise ParameterError(name, _REFUSED.get(name, "is not understood"), fix=f"leave {name} out")
+
+
+def select_rows(weights: npt.ArrayLike | None, features: Array, target: Any) -> tuple[Array, Any]:
+    """The rows of weight 1, and their targets where there are any; an error for weights other than 0 and 1.
+
+    **Theorem.** What is learned from is a part of the rows with each of them at most once, so a row that is added,
+    removed or replaced is one row of it or none. A weight of 2 would make it two rows, at twice the epsilon and more.
+    """
+    if weights is None:
+        return features, target
+    known = column_or_1d(np.asarray(weights, dtype=np.float64), warn=False)
+    check_consistent_length(features, known)
+    kept = known == 1
+    if not np.all(kept | (known == 0)):
+        what = "a weight other than 0 or 1 would multiply what a row can change"
+        fix = "leave it out; BaggingClassifier takes each row at most once with bootstrap=False, max_samples=0.5"
+        raise ParameterError("sample_weight", what, fix=fix)
+    if not kept.any():
+        raise ParameterError(
+            "sample_weight", "all weights are zero, so no row is left", fix="sample_weight=None, for all rows"
+        )
+    return features[kept], None if target is None else target[kept]

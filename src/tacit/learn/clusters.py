@@ -221,7 +221,14 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, On
         rows = self._again(X)
         return np.sqrt(squared_distances(rows, self.cluster_centers_))
 
-    def fit_predict(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, **refused: object) -> Array:
+    def fit_predict(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike | None = None,
+        *,
+        public: bool = False,
+        **refused: object,
+    ) -> Array:
         """Learn from rows, and return the cluster of each.
 
         Parameters
@@ -230,8 +237,11 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, On
             The rows: one row is one unit. Numbers, NaN only where `missing` says what it is read as.
         y : object
             Ignored: clusters are found without labels.
+        public : bool
+            Whether the rows are public: the fit then is not charged to a budget.
         **refused : object
-            Not accepted: weights of rows would multiply what a row can change.
+            Not accepted: `sample_weight` would multiply what a row can change, and noise that a `random_state`
+            repeats protects nobody.
 
         Returns
         -------
@@ -241,10 +251,11 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, On
         Raises
         ------
         ParameterError
-            If a parameter is missing or out of range, if the rows do not fit what is declared, or inside scikit-learn's
-            searches, which would choose by unprotected scores.
+            If a parameter is missing or out of range, or if the rows do not fit what is declared.
+        Refused
+            Before a value of the data is used, if a budget (`tacit.learn.budget`) does not admit the fit.
         """
-        return self.fit(X, y, **refused).predict(X)
+        return self.fit(X, y, public=public, **refused).predict(X)
 
     def score(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None) -> float:
         """Compute minus the sum of squared distances of the rows from their centers, without noise.

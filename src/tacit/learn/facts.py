@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -76,7 +76,7 @@ class DeclaredParameters:
         Under REPLACE the number of rows is public, and is taken from the data where none is declared.
         """
         price = _price(epsilon)
-        relation = _relation(neighbors)
+        relation = read_relation(neighbors)
         count = _rows(rows, found, relation)
         lower, upper, inner = _bounds(bounds, norm, columns)
         share = _real("intercept_scaling", intercept)
@@ -110,6 +110,18 @@ class DeclaredParameters:
     def guarantee(self) -> DpGuarantee:
         """What is promised."""
         return DpGuarantee(self.epsilon, self.delta, self.neighbors)
+
+    def split_off(self, epsilon: Fraction, delta: Fraction) -> DeclaredParameters:
+        """The same facts with what is left of epsilon and delta once this part is spent."""
+        return replace(self, epsilon=self.epsilon - epsilon, delta=self.delta - delta)
+
+    def with_ranges(self, lower: Array, upper: Array) -> DeclaredParameters:
+        """The same facts with columns that are clipped to these ends and scaled by them; they are public by now."""
+        return replace(self, lower=lower, upper=upper)
+
+    def fill_missing(self, features: Array) -> Array:
+        """The rows with NaN as declared."""
+        return features if self.missing is None else np.where(np.isnan(features), self.missing, features)
 
     def read(self, features: Array) -> Array:
         """The rows as they are learned from."""
@@ -171,7 +183,8 @@ def _delta(delta: Number | None, rows: int) -> Fraction:
     return found
 
 
-def _relation(neighbors: str) -> Neighbors:
+def read_relation(neighbors: str) -> Neighbors:
+    """The neighbor relation of this name."""
     try:
         return Neighbors(neighbors)
     except ValueError:

@@ -142,6 +142,10 @@ class LogisticRegression(_Classifier):
     intercept_scaling : number
         The constant column's value in units of the norm, from 0 to 1000; a larger one is regularized less and adds
         noise. The default was chosen on synthetic data (benchmarks/rules.md).
+    scaling : {"auto", "bounds", "ranges"}
+        How columns are scaled to [-1, 1]: by the declared bounds, or by ranges inside of them that hold most values,
+        which are learned first with a quarter of epsilon (`learn/column_ranges.py`). Values beyond a range are clipped
+        to it. "auto" learns ranges where public facts say that there is enough to learn them from.
     missing : number or "error"
         What NaN is read as, in the column's own units; "error" refuses NaN.
     bits : source of random bits or callable, optional
@@ -162,6 +166,8 @@ class LogisticRegression(_Classifier):
         The privacy loss of the fit, within `guarantee_`, as the accountants read it.
     method_ : str
         The method that was used.
+    ranges_ : pair of arrays
+        The lower and the upper ends that columns were clipped to and scaled by.
 
     Raises
     ------
@@ -195,6 +201,7 @@ class LogisticRegression(_Classifier):
         method: str = "auto",
         fit_intercept: bool = True,
         intercept_scaling: Number = 0.5,
+        scaling: str = "auto",
         missing: Missing = "error",
         bits: BitSource | None = None,
     ) -> None:
@@ -209,6 +216,7 @@ class LogisticRegression(_Classifier):
         self.method = method
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
+        self.scaling = scaling
         self.missing = missing
         self.bits = bits
 
@@ -298,6 +306,10 @@ class LinearSVC(_Classifier):
     intercept_scaling : number
         The constant column's value in units of the norm, from 0 to 1000; a larger one is regularized less and adds
         noise. The default was chosen on synthetic data (benchmarks/rules.md).
+    scaling : {"auto", "bounds", "ranges"}
+        How columns are scaled to [-1, 1]: by the declared bounds, or by ranges inside of them that hold most values,
+        which are learned first with a quarter of epsilon (`learn/column_ranges.py`). Values beyond a range are clipped
+        to it. "auto" learns ranges where public facts say that there is enough to learn them from.
     missing : number or "error"
         What NaN is read as, in the column's own units; "error" refuses NaN.
     bits : source of random bits or callable, optional
@@ -318,6 +330,8 @@ class LinearSVC(_Classifier):
         The privacy loss of the fit, within `guarantee_`, as the accountants read it.
     method_ : str
         The method that was used.
+    ranges_ : pair of arrays
+        The lower and the upper ends that columns were clipped to and scaled by.
 
     Raises
     ------
@@ -349,6 +363,7 @@ class LinearSVC(_Classifier):
         method: str = "auto",
         fit_intercept: bool = True,
         intercept_scaling: Number = 0.5,
+        scaling: str = "auto",
         missing: Missing = "error",
         bits: BitSource | None = None,
     ) -> None:
@@ -364,6 +379,7 @@ class LinearSVC(_Classifier):
         self.method = method
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
+        self.scaling = scaling
         self.missing = missing
         self.bits = bits
 
@@ -418,6 +434,10 @@ class Ridge(RegressorMixin, PrivateLinearModel):
     intercept_scaling : number
         The constant column's value in units of the norm, from 0 to 1000; a larger one is regularized less and adds
         noise. The default was chosen on synthetic data (benchmarks/rules.md).
+    scaling : {"auto", "bounds", "ranges"}
+        How columns are scaled to [-1, 1]: by the declared bounds, or by ranges inside of them that hold most values,
+        which are learned first with a quarter of epsilon (`learn/column_ranges.py`). Values beyond a range are clipped
+        to it, which changes what a line far out says; so the bounds are the default. "auto" decides by public facts.
     missing : number or "error"
         What NaN is read as, in the column's own units; "error" refuses NaN.
     bits : source of random bits or callable, optional
@@ -436,6 +456,8 @@ class Ridge(RegressorMixin, PrivateLinearModel):
         The privacy loss of the fit, within `guarantee_`, as the accountants read it.
     method_ : str
         The method that was used.
+    ranges_ : pair of arrays
+        The lower and the upper ends that columns were clipped to and scaled by.
 
     Raises
     ------
@@ -469,6 +491,7 @@ class Ridge(RegressorMixin, PrivateLinearModel):
         method: str = "auto",
         fit_intercept: bool = True,
         intercept_scaling: Number = 0.5,
+        scaling: str = "bounds",
         missing: Missing = "error",
         bits: BitSource | None = None,
     ) -> None:
@@ -483,6 +506,7 @@ class Ridge(RegressorMixin, PrivateLinearModel):
         self.method = method
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
+        self.scaling = scaling
         self.missing = missing
         self.bits = bits
 

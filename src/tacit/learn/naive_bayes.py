@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from tacit.arithmetic import Number, to_rational
 from tacit.errors import ParameterError
+from tacit.learn.base import check_fit_arguments
 from tacit.learn.columns import GroupMoments, estimate_moments
 from tacit.learn.facts import BitSource, Bounds, Missing
 from tacit.learn.labels import check_classes, encode_labels
@@ -145,6 +146,46 @@ class GaussianNB(ClassifierMixin, OneShotEstimator):
         return ReleasePlan(
             facts, GroupMoments.calibrate(facts.epsilon, facts.delta, **shape, neighbors=facts.neighbors)
         )
+
+    def fit(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike | None = None,
+        sample_weight: Any = None,
+        *,
+        public: bool = False,
+        **refused: object,
+    ) -> Self:
+        """Learn from rows, at the privacy loss `guarantee_`.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            The rows: one row is one unit. Numbers, NaN only where `missing` says what it is read as.
+        y : array of shape (n_rows,)
+            The label of each row, one of the declared classes.
+        sample_weight : array of shape (n_rows,), optional
+            1 for a row to learn from and 0 for one to leave out; no other weight, which would multiply what a row can
+            change.
+        public : bool
+            Whether the rows are public: the fit then is not charged to a budget.
+        **refused : object
+            Not accepted; `random_state` is not, since noise that can be repeated protects nobody.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is missing or out of range, or if the rows do not fit what is declared.
+        Refused
+            Before a value of the data is used, if a budget (`tacit.learn.budget`) does not admit the fit.
+        """
+        check_fit_arguments(refused)
+        return self._fit(X, y, sample_weight, public)
 
     def predict(self, X: npt.ArrayLike) -> Array:
         """Predict the class of each row.

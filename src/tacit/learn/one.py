@@ -2,7 +2,7 @@
 
 **Guarantee.** A fit releases noisy sums, from which all fitted attributes are computed; they cost `loss_`, which is
 within `guarantee_`. Both are set before a value of the data is used, so they stand where a fit is stopped half-way.
-`guarantee_` is for one fit: fits add up (`tacit.privacy.guarantee.together`).
+`guarantee_` is for one fit: fits add up, and `tacit.learn.budget` adds them up.
 """
 
 from __future__ import annotations
@@ -12,11 +12,17 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tacit.learn.base import check_fit_call, clear_fitted_attributes, resolve_bits
+from tacit.learn.base import (
+    PrivateEstimator,
+    check_fit_arguments,
+    clear_fitted_attributes,
+    resolve_bits,
+    select_rows,
+)
 from tacit.learn.facts import DeclaredParameters
+from tacit.learn.fit_budget import charge_fit
 from tacit.learn.losses import Array
 from tacit.privacy.guarantee import DpGuarantee
 from tacit.privacy.loss import Loss
@@ -52,7 +58,7 @@ class ReleasePlan(Generic[ReleaseT]):
         return self.facts.guarantee
 
 
-class OneShotEstimator(BaseEstimator):
+class OneShotEstimator(PrivateEstimator):
     """An estimator of noisy sums over bounded rows; one row is one unit.
 
     Its parameters, which each estimator documents, are public; they are stored as given and read when a fit begins.
@@ -117,7 +123,14 @@ class OneShotEstimator(BaseEstimator):
         """
         raise NotImplementedError
 
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, **refused: object) -> Self:
+    def fit(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike | None = None,
+        *,
+        public: bool = False,
+        **refused: object,
+    ) -> Self:
         """Learn from rows, at the privacy loss `guarantee_`.
 
         Parameters
@@ -126,8 +139,11 @@ class OneShotEstimator(BaseEstimator):
             The rows: one row is one unit. Numbers, NaN only where `missing` says what it is read as.
         y : array of shape (n_rows,), optional
             The label of each row, where the estimator is a classifier; else ignored.
+        public : bool
+            Whether the rows are public: the fit then is not charged to a budget.
         **refused : object
-            Not accepted: weights of rows would multiply what a row can change.
+            Not accepted: `sample_weight` would multiply what a row can change, and noise that a `random_state`
+            repeats protects nobody.
 
         Returns
         -------
@@ -137,13 +153,18 @@ class OneShotEstimator(BaseEstimator):
         Raises
         ------
         ParameterError
-            If a parameter is missing or out of range, if the rows do not fit what is declared, or inside scikit-learn's
-            searches, which would choose by unprotected scores.
+            If a parameter is missing or out of range, or if the rows do not fit what is declared.
+        Refused
+            Before a value of the data is used, if a budget (`tacit.learn.budget`) does not admit the fit.
         """
-        check_fit_call(refused)
+        check_fit_arguments(refused)
+        return self._fit(X, y, None, public)
+
+    def _fit(self, X: npt.ArrayLike, y: npt.ArrayLike | None, weights: npt.ArrayLike | None, public: bool) -> Self:
         clear_fitted_attributes(self)
-        features, target = self._read(X, y)
+        features, target = select_rows(weights, *self._read(X, y))
         plan = self.plan(features.shape[1], len(features))
+        charge_fit(self, plan.guarantee, plan.privacy_loss, public=public)
         self.guarantee_, self.loss_, self._facts = plan.guarantee, plan.privacy_loss, plan.facts
         self._learn(plan, features, target, resolve_bits(self.bits))
         return self

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
@@ -24,8 +24,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit.arithmetic import Number, to_rational_between
 from tacit.errors import ParameterError
-from tacit.learn.base import PrivateLinearModel, check_fit_call, clear_fitted_attributes, resolve_bits
+from tacit.learn.base import (
+    PrivateEstimator,
+    PrivateLinearModel,
+    check_fit_arguments,
+    clear_fitted_attributes,
+    resolve_bits,
+    select_rows,
+)
 from tacit.learn.facts import BitSource
+from tacit.learn.fit_budget import charge_fit
 from tacit.learn.losses import Array
 from tacit.learn.trials import TrialCount
 from tacit.mechanisms.laplace import Laplace
@@ -41,7 +49,7 @@ def _has(name: str) -> Any:
     return lambda search: hasattr(search.estimator, name)
 
 
-class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
+class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
     """Tuning under differential privacy: the best of a random number of private fits.
 
     **Theorem.** The best model, its parameters and its noisy score are together `guarantee_`-DP (the proof is that of
@@ -123,7 +131,15 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         self.held_out = held_out
         self.bits = bits
 
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, **refused: object) -> Self:
+    def fit(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        public: bool = False,
+        **refused: object,
+    ) -> Self:
         """Search, and keep the best model, at the privacy loss `guarantee_`.
 
         Parameters
@@ -132,8 +148,13 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             The rows: one row is one unit. Numbers, NaN only where `missing` says what it is read as.
         y : array of shape (n_rows,)
             The target of each row: a declared class, or a number.
+        sample_weight : array of shape (n_rows,), optional
+            1 for a row to learn from and 0 for one to leave out; no other weight, which would multiply what a row can
+            change.
+        public : bool
+            Whether the rows are public: the fit then is not charged to a budget.
         **refused : object
-            Not accepted: weights of rows would multiply what a row can change.
+            Not accepted; `random_state` is not, since noise that can be repeated protects nobody.
 
         Returns
         -------
@@ -143,17 +164,20 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ParameterError
-            If a parameter is missing or out of range, if the rows do not fit what is declared, or inside scikit-learn's
-            searches, which would choose by unprotected scores.
+            If a parameter is missing or out of range, or if the rows do not fit what is declared.
+        Refused
+            Before a value of the data is used, if a budget (`tacit.learn.budget`) does not admit the fit.
         """
-        check_fit_call(refused)
+        check_fit_arguments(refused)
         clear_fitted_attributes(self)
         model, candidates = self._model(), self._candidates()
         trials = TrialCount.about(self.trials, self.distribution)
         share = to_rational_between("held_out", self.held_out, Fraction(1, 100), Fraction(99, 100))
-        features, target = model._read(X, y)
+        features, target = select_rows(sample_weight, *model._read(X, y))
         facts = model.facts(features.shape[1], len(features))
-        self.guarantee_, self.loss_ = facts.guarantee, ApproximateDp(facts.epsilon, facts.delta)
+        lost = ApproximateDp(facts.epsilon, facts.delta)
+        charge_fit(self, facts.guarantee, lost, public=public)
+        self.guarantee_, self.loss_ = facts.guarantee, lost
         each: dict[str, Any] = {"epsilon": facts.epsilon / trials.factor, "delta": facts.delta / trials.mean}
         learned = max(1, round(facts.rows * (1 - share)))
         each["rows"] = learned if facts.neighbors is Neighbors.ADD_REMOVE else None  # then they are counted
@@ -292,7 +316,7 @@ def _run_trials(
     for _ in range(trials.draw(bits)):
         candidate = draw_below(len(models), bits)
         model = clone(models[candidate])
-        plan = model.plan(features.shape[1], int(learned.sum()))
+        plan = model.plan(features.shape[1], int(learned.sum())).scale_columns(features[learned], bits)
         model.take(plan, plan.weights(features[learned], model._encode(target[learned]), bits))
         points, most = _score_rows(model, features[held], target[held])
         noisy = Laplace.calibrated(plan.facts.epsilon, most).release([points], bits)[0]

@@ -1,0 +1,319 @@
+"""The account of a budget for fits: a file that all threads and processes of one machine charge, one at a time.
+
+An account is an SQLite file in a folder of the user's own. A charge is one transaction that reads all charges before
+it, so that fits that run side by side cannot overspend together. It is committed before a fit begins: a process that
+dies has spent it.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sqlite3
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+from pathlib import Path
+from secrets import token_hex
+
+from tacit.accounting.filters import (
+    GRAINS_PER_DELTA,
+    GRAINS_PER_EPSILON,
+    LARGEST,
+    READABLE,
+    BudgetCharge,
+    DeltaSplit,
+    FilterLimits,
+    compute_charge,
+    compute_limits,
+    format_epsilon,
+    is_admitted,
+)
+from tacit.accounting.rounding import digits_above
+from tacit.errors import ErrorCode, Refused
+from tacit.privacy.guarantee import DpGuarantee
+from tacit.privacy.loss import Group, Loss, decode, encode
+from tacit.privacy.unit import Neighbors
+
+_WAIT = 60.0  # seconds for the transactions of others
+_MOST_ANCESTORS = 64
+_TABLES = """
+CREATE TABLE terms (epsilon TEXT, delta TEXT, neighbors TEXT, open INTEGER);
+CREATE TABLE limits (epsilon INTEGER, delta_a INTEGER, rho INTEGER, delta_b INTEGER);
+CREATE TABLE charges (epsilon INTEGER, delta_a INTEGER, rho INTEGER, delta_b INTEGER, loss TEXT);
+"""
+_BASIC_ONLY = DeltaSplit(basic=Fraction(1), keys=Fraction(0), conversion=Fraction(0))
+
+
+@dataclass(frozen=True)
+class AccountTerms:
+    """The (epsilon, delta) that the fits of an account may cost together, and the neighbor relation that it is for."""
+
+    epsilon: Fraction
+    delta: Fraction
+    neighbors: Neighbors
+
+    def price(self, guarantee: DpGuarantee, loss: Loss) -> tuple[BudgetCharge, Loss]:
+        """What a fit costs the filters, and its loss, under the relation of the account.
+
+        **Theorem.** A fit that is (e, d)-DP and loses `loss` may be charged (e, d) by basic composition and the rho of
+        `loss` by zCDP: both hold of it. A fit for add-remove costs replacing what it costs a group of two
+        (`DpGuarantee.for_replace`). Under replace the number of rows is public, so a fit for it says nothing of a row
+        that is added: it is refused.
+        """
+        if guarantee.neighbors is not self.neighbors:
+            if self.neighbors is Neighbors.ADD_REMOVE:
+                what = "a fit under replace promises nothing for a row that is added or removed, as the budget does"
+                fix = f'tacit.learn.budget({self._text}, neighbors="replace")'
+                raise Refused(ErrorCode.BUDGET, what, fix=fix)
+            guarantee, loss = guarantee.for_replace(), Group(loss, 2)
+        concentrated = compute_charge(loss)
+        return BudgetCharge(
+            min(LARGEST, ceil(guarantee.epsilon * GRAINS_PER_EPSILON)),
+            min(LARGEST, ceil(guarantee.delta * GRAINS_PER_DELTA)),
+            concentrated.rho,
+            concentrated.delta_b,
+        ), loss
+
+    def choose_limits(self, first: BudgetCharge) -> FilterLimits:
+        """The limits of the filters, chosen by what the first fit costs, which is known before any data is used.
+
+        **Theorem.** Whatever is chosen, all fits together are (epsilon, delta)-DP (`is_admitted`): either all of delta
+        is for basic composition, or it is divided between basic composition and zCDP. Proof: the choice is made once,
+        before the first release, from public facts. The second is taken where it admits more fits like the first.
+        """
+        alone = compute_limits(self.epsilon, self.delta, _BASIC_ONLY)
+        both = compute_limits(self.epsilon, self.delta)
+        return both if _count_fits(first, both) > _count_fits(first, alone) else alone
+
+    @property
+    def _text(self) -> str:
+        return f"epsilon={float(self.epsilon):g}, delta={float(self.delta):g}"
+
+
+def _count_fits(charge: BudgetCharge, limits: FilterLimits) -> int:
+    """How many fits of this cost one of the filters admits."""
+    pairs = zip(charge.grains, limits.grains, strict=True)
+    rooms = [limit // cost if cost else LARGEST for cost, limit in pairs]
+    return max(min(rooms[:2]), min(rooms[2:]))
+
+
+class FitAccount:
+    """An account that is open, inside of a transaction."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._file = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=_WAIT, isolation_level=None)
+        except sqlite3.Error:
+            raise _refuse_unreachable() from None
+
+    @property
+    def terms(self) -> AccountTerms:
+        """What was declared; Refused where the block of the budget has ended."""
+        epsilon, delta, neighbors, is_open = self._file.execute("SELECT * FROM terms").fetchone()
+        if not is_open:
+            raise _refuse_unreachable()
+        return AccountTerms(Fraction(epsilon), Fraction(delta), Neighbors(neighbors))
+
+    @property
+    def charges(self) -> list[tuple[BudgetCharge, Loss]]:
+        """All charges so far, the first one first."""
+        rows = self._file.execute("SELECT * FROM charges ORDER BY rowid").fetchall()
+        return [(BudgetCharge(*row[:4]), decode(row[4])) for row in rows]
+
+    @property
+    def limits(self) -> FilterLimits | None:
+        """The limits that were chosen at the first charge."""
+        row = self._file.execute("SELECT * FROM limits").fetchone()
+        return None if row is None else FilterLimits(*row)
+
+    def reserve(self, guarantee: DpGuarantee, loss: Loss) -> None:
+        """Charge a fit, or refuse it. What is written holds once the transaction is committed."""
+        terms = self.terms
+        price, lost = terms.price(guarantee, loss)
+        rows = self._file.execute("SELECT epsilon, delta_a, rho, delta_b FROM charges ORDER BY rowid").fetchall()
+        before = [BudgetCharge(*row) for row in rows]
+        limits = self.limits
+        if limits is None:
+            limits = terms.choose_limits(price)
+            self._file.execute("INSERT INTO limits VALUES (?, ?, ?, ?)", limits.grains)
+        spent = sum(before, BudgetCharge.zero())
+        if not is_admitted(spent, price, limits):
+            raise _refuse_overspending(terms, [*before, price])
+        self._file.execute("INSERT INTO charges VALUES (?, ?, ?, ?, ?)", (*price.grains, encode(lost)))
+
+    def close(self) -> None:
+        """Let no fit be charged from now on."""
+        self._file.execute("UPDATE terms SET open = 0")
+
+    def execute(self, statement: str) -> None:
+        """Begin, commit or undo the transaction."""
+        self._file.execute(statement)
+
+    def disconnect(self) -> None:
+        """Give the file back; what is not committed is undone."""
+        self._file.close()
+
+
+def _refuse_overspending(terms: AccountTerms, charges: list[BudgetCharge]) -> Refused:
+    """The refusal of the last charge, with a budget that admits all of them."""
+    total = sum(charges, BudgetCharge.zero())
+    epsilon = Fraction(-(-total.epsilon // READABLE) * READABLE, GRAINS_PER_EPSILON)
+    needed = Fraction(total.delta_a, GRAINS_PER_DELTA)
+    delta = terms.delta
+    larger = AccountTerms(max(epsilon, terms.epsilon), delta, terms.neighbors)
+    if not _admits(larger, charges):
+        delta = Fraction(digits_above(2 * needed))
+    what = (
+        f"with this fit, {len(charges)} of this budget would cost epsilon {total.text} together, and it is "
+        f"{format_epsilon(ceil(terms.epsilon * GRAINS_PER_EPSILON))}, delta {digits_above(terms.delta)}"
+    )
+    fix = f"tacit.learn.budget(epsilon={float(larger.epsilon):.12g}, delta={float(delta):g}), or fits of less epsilon"
+    return Refused(ErrorCode.BUDGET, what, fix=fix)
+
+
+def _admits(terms: AccountTerms, charges: list[BudgetCharge]) -> bool:
+    """Whether a budget of these terms would admit all charges, in this order."""
+    limits = terms.choose_limits(charges[0])
+    return is_admitted(BudgetCharge.zero(), sum(charges, BudgetCharge.zero()), limits)
+
+
+def _refuse_unreachable() -> Refused:
+    what = "the budget that this estimator was sent with has ended, or cannot be reached from this process"
+    fix = "make the estimator anew: type(model)(**model.get_params()), inside of a budget of this process"
+    return Refused(ErrorCode.BUDGET, what, fix=fix)
+
+
+def create_account(
+    terms: AccountTerms, charges: Iterable[tuple[BudgetCharge, Loss]], limits: FilterLimits | None
+) -> Path:
+    """A new file with what was declared and charged before. Its name tells the process that holds it."""
+    folder = accounts_folder()
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if not _is_own(folder):
+            raise PermissionError
+        path = folder / f"{os.getpid()}-{_start_of(os.getpid())}-{token_hex(8)}.account"
+        draft = path.with_suffix(".draft")
+        draft.touch(mode=0o600, exist_ok=False)
+        with _connect(draft) as account:
+            account._file.executescript(_TABLES)
+            account._file.execute(
+                "INSERT INTO terms VALUES (?, ?, ?, 1)", (str(terms.epsilon), str(terms.delta), str(terms.neighbors))
+            )
+            account._file.executemany(
+                "INSERT INTO charges VALUES (?, ?, ?, ?, ?)", [(*cost.grains, encode(loss)) for cost, loss in charges]
+            )
+            if limits is not None:
+                account._file.execute("INSERT INTO limits VALUES (?, ?, ?, ?)", limits.grains)
+        draft.rename(path)  # other processes see a whole one or none
+    except OSError:
+        what = f"the account of the budget cannot be written to {folder}"
+        fix = "set TMPDIR to a folder that only you can write to"
+        raise Refused(ErrorCode.BUDGET, what, fix=fix) from None
+    return path
+
+
+def reserve_in_all(paths: Iterable[Path], guarantee: DpGuarantee, loss: Loss) -> None:
+    """Charge a fit to all accounts, or refuse it and charge none.
+
+    Accounts are locked in the order of their names, so that two fits never wait for each other.
+    """
+    with ExitStack() as stack:
+        accounts = [stack.enter_context(_transaction(path)) for path in sorted(paths)]
+        for account in accounts:
+            account.reserve(guarantee, loss)
+
+
+@contextmanager
+def _connect(path: Path) -> Iterator[FitAccount]:
+    account = FitAccount(path)
+    try:
+        account.execute("PRAGMA synchronous = OFF")  # an account ends with its process
+        yield account
+    finally:
+        account.disconnect()
+
+
+@contextmanager
+def _transaction(path: Path) -> Iterator[FitAccount]:
+    """The account with nobody else in it; committed at the end, undone where an error leaves the block."""
+    try:
+        with _connect(path) as account:
+            account.execute("BEGIN IMMEDIATE")
+            yield account
+            account.execute("COMMIT")
+    except sqlite3.Error:
+        raise _refuse_unreachable() from None
+
+
+def read_account(path: Path) -> tuple[list[tuple[BudgetCharge, Loss]], FilterLimits | None]:
+    """All charges, and the limits that were chosen."""
+    with _transaction(path) as account:
+        return account.charges, account.limits
+
+
+def remove_account(path: Path) -> tuple[list[tuple[BudgetCharge, Loss]], FilterLimits | None]:
+    """Close an account and remove its file; what was charged. A fit that waits for it finds it closed."""
+    with _transaction(path) as account:
+        found = account.charges, account.limits
+        account.close()
+    with suppress(OSError):  # another process reads it on a system that keeps such files
+        path.unlink()
+    return found
+
+
+def accounts_folder() -> Path:
+    """Where the accounts of this user's processes are."""
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    return Path(tempfile.gettempdir()) / f"tacit-learn-{user}"
+
+
+def find_ancestors_accounts() -> list[Path]:
+    """The open accounts of the processes that started this one."""
+    folder = accounts_folder()
+    if not folder.is_dir() or not _is_own(folder):
+        return []
+    return [
+        path
+        for process in list_ancestors()
+        for path in folder.glob(f"{process}-*.account")
+        if path.name.split("-")[1] == _start_of(process)
+    ]
+
+
+def list_ancestors() -> list[int]:
+    """The processes that this one comes from, without itself, as far as the system tells of them."""
+    found = [os.getppid()]
+    parent = multiprocessing.parent_process()
+    if parent is not None and parent.pid is not None:
+        found.append(parent.pid)
+    while len(found) < _MOST_ANCESTORS and (fields := _status_of(found[-1])) is not None and int(fields[1]) > 0:
+        found.append(int(fields[1]))
+    return [process for process in dict.fromkeys(found) if process != os.getpid()]
+
+
+def _status_of(process: int) -> list[str] | None:
+    """The state, the parent and so on of a process, where there is /proc."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except OSError:
+        return None
+
+
+def _start_of(process: int) -> str:
+    """When a process began, in ticks: the same number may be another process later. 0 where it is not told."""
+    fields = _status_of(process)
+    return "0" if fields is None else fields[19]
+
+
+def _is_own(folder: Path) -> bool:
+    """Whether only this user can write to a folder, where there are users."""
+    found = folder.lstat()
+    if not hasattr(os, "getuid"):
+        return stat.S_ISDIR(found.st_mode)
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077

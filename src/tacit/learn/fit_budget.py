@@ -1,0 +1,273 @@
+"""A budget for all fits of a block of code, whoever calls them: cross-validation, searches, ensembles, other processes.
+
+A fit is charged where it happens, before a value of the data is used. It is charged to every budget that is open in its
+process, in the processes that this one comes from, and where its estimator was sent from.
+
+>>> from sklearn.model_selection import cross_val_score
+>>> from tacit.learn import LogisticRegression, budget
+>>> ages, sick = [[float(age)] for age in range(20, 80)] * 50, ([0] * 30 + [1] * 30) * 50
+>>> model = LogisticRegression(epsilon=0.5, delta=1e-7, classes=[0, 1], bounds=(18, 90), rows=2400)
+>>> with budget(epsilon=3, delta=1e-6) as spending:
+...     scores = cross_val_score(model, ages, sick, cv=5)
+>>> print(spending.fits_, spending.spent_.epsilon <= 2.5, spending.guarantee_.epsilon)
+5 True 3
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator
+
+from tacit.accounting.filters import (
+    GRAINS_PER_DELTA,
+    GRAINS_PER_EPSILON,
+    GRAINS_PER_RHO,
+    BudgetCharge,
+    FilterLimits,
+)
+from tacit.accounting.rounding import double_above, double_below
+from tacit.arithmetic import Number, to_rational, to_rational_between
+from tacit.errors import ErrorCode, ParameterError, Refused
+from tacit.learn.facts import read_relation
+from tacit.learn.fit_account import (
+    AccountTerms,
+    create_account,
+    find_ancestors_accounts,
+    read_account,
+    remove_account,
+    reserve_in_all,
+)
+from tacit.learn.fit_warnings import RepeatedFitWarning
+from tacit.privacy.guarantee import DpGuarantee, epsilon_from_rho
+from tacit.privacy.loss import Compose, Loss
+
+_MOST = Fraction(9000)  # what grains of epsilon hold
+_CARRIED = "_carried_accounts"
+
+
+class FitBudget:
+    """The most that the fits of a block may cost together. `budget` makes one.
+
+    **Theorem.** What all fits inside of the block release is `guarantee_`-DP, where one row is one unit and is in each
+    fit at most once, whatever number and settings of fits were chosen after the results of others. Proof: every fit is
+    charged before it uses a value of the data, to one account, one fit at a time; a fit that no privacy filter of the
+    account admits is refused (`FitAccount.reserve`, `is_admitted`). Folds overlap, so fits of different folds are
+    composed, and never taken for parallel.
+
+    It covers what the fits release and nothing else: scores on private rows, and what is chosen or computed from these,
+    are for whoever holds the rows.
+
+    While the block is open, every fit of the process is charged, in all its threads, and every fit of processes that it
+    started; an estimator that is pickled inside of the block is charged to it wherever it is fitted, or refused where
+    the account cannot be reached. Inside of several budgets, a fit is charged to each, or refused by one and charged to
+    none. A fit that begins after the end of the block is not inside of it. The same budget may be entered again, also
+    inside of itself: what was spent stays spent.
+
+    Attributes
+    ----------
+    guarantee_ : DpGuarantee
+        The (epsilon, delta) of all fits inside, with the neighbor relation.
+    spent_ : DpGuarantee
+        What the fits so far cost, by the better of basic composition and zCDP. It is a guarantee by itself only if
+        results did not decide how many fits there were, and with which settings.
+    loss_ : Loss
+        The privacy loss of the fits so far, as the accountants read it.
+    fits_ : int
+        How many fits were charged so far.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> from tacit.learn import budget
+    >>> with budget(epsilon=3, delta=1e-6) as spending:
+    ...     pass
+    >>> spending.fits_
+    0
+    """
+
+    def __init__(self, epsilon: Number, delta: Number, neighbors: str) -> None:
+        limit = to_rational_between("epsilon", epsilon, Fraction(1, 10**9), _MOST)
+        lost = to_rational("delta", delta)
+        if not 0 <= lost < 1:
+            raise ParameterError("delta", f"must be in [0, 1), got {delta!s:.40}", fix="delta=1e-6, say")
+        self._terms = AccountTerms(limit, lost, read_relation(neighbors))
+        self._charges: list[tuple[BudgetCharge, Loss]] = []
+        self._limits: FilterLimits | None = None
+        self._path: Path | None = None
+        self._owner = os.getpid()
+        self._depth = 0
+
+    def __enter__(self) -> Self:
+        with _registry.lock:
+            if self._owner != os.getpid():
+                what = "a budget is opened in the process that made it"
+                raise Refused(
+                    ErrorCode.BUDGET, what, fix="call tacit.learn.budget(epsilon=1, delta=1e-6) in this process"
+                )
+            if self._path is None:
+                self._path = create_account(self._terms, self._charges, self._limits)
+                _registry.open = (*_registry.open, self._path)
+            self._depth += 1
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with _registry.lock:
+            if self._owner != os.getpid() or self._path is None:  # a fork leaves the block too
+                return
+            self._depth -= 1
+            if self._depth == 0:
+                path, self._path = self._path, None
+                _registry.open = tuple(known for known in _registry.open if known != path)
+                self._charges, self._limits = remove_account(path)
+
+    @property
+    def guarantee_(self) -> DpGuarantee:
+        """The guarantee for all fits inside."""
+        return DpGuarantee(self._terms.epsilon, self._terms.delta, self._terms.neighbors)
+
+    @property
+    def spent_(self) -> DpGuarantee:
+        """What the fits so far cost together."""
+        total = sum((charge for charge, _ in self._read()), BudgetCharge.zero())
+        epsilon, lost = Fraction(total.epsilon, GRAINS_PER_EPSILON), Fraction(total.delta_a, GRAINS_PER_DELTA)
+        room = self._terms.delta - Fraction(total.delta_b, GRAINS_PER_DELTA)
+        if room > 0:
+            found = epsilon_from_rho(double_above(Fraction(total.rho, GRAINS_PER_RHO)), double_below(room))
+            if found < epsilon:
+                return DpGuarantee(Fraction(found), self._terms.delta, self._terms.neighbors)
+        return DpGuarantee(epsilon, min(Fraction(1), lost), self._terms.neighbors)
+
+    @property
+    def loss_(self) -> Loss:
+        """The privacy loss of the fits so far."""
+        return Compose(tuple(loss for _, loss in self._read()))
+
+    @property
+    def fits_(self) -> int:
+        """How many fits were charged."""
+        return len(self._read())
+
+    def _read(self) -> list[tuple[BudgetCharge, Loss]]:
+        path = self._path
+        return self._charges if path is None else read_account(path)[0]
+
+
+def budget(epsilon: Number, delta: Number = 0, *, neighbors: str = "add-remove") -> FitBudget:
+    """Bound what all fits of a `with` block cost together.
+
+    Parameters
+    ----------
+    epsilon : number
+        Privacy loss of all fits together, from 1e-9 to 9000.
+    delta : number
+        Failure probability of all fits together, in [0, 1). Most fits have a delta of their own, so it is above 0.
+    neighbors : {"add-remove", "replace"}
+        The neighbor relation. Fits under "add-remove" may be in a budget for "replace", where each costs what it does
+        for two rows; not the other way round.
+
+    Returns
+    -------
+    FitBudget
+        A context manager. Fits inside of its block that would overspend are refused before they use the data.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> from tacit.learn import StandardScaler, budget
+    >>> scaler = StandardScaler(epsilon=1, delta=0, bounds=(0, 100), rows=100)
+    >>> with budget(epsilon=1.5) as spending:
+    ...     fitted = scaler.fit([[float(age)] for age in range(100)])
+    >>> spending.spent_.epsilon
+    Fraction(1, 1)
+    """
+    return FitBudget(epsilon, delta, neighbors)
+
+
+class _OpenBudgets:
+    """The accounts that are open in this process, and the fits that were in none."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.open: tuple[Path, ...] = ()
+        self.outside: list[DpGuarantee] = []  # the first two fits that were in none
+
+    def renew_lock(self) -> None:
+        """Forget who held the lock: in a fork that thread does not exist."""
+        self.lock = threading.RLock()
+
+
+_registry = _OpenBudgets()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_registry.renew_lock)
+
+
+class BudgetedEstimator(BaseEstimator):
+    """An estimator that takes the budgets of its process along when it is pickled or cloned."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in super().__getstate__().items() if name != _CARRIED}
+        carried = _own_and_carried(self)
+        return {**state, _CARRIED: carried} if carried else state
+
+    def __sklearn_clone__(self) -> Any:
+        copy = super().__sklearn_clone__()
+        if hasattr(self, _CARRIED):
+            setattr(copy, _CARRIED, getattr(self, _CARRIED))
+        return copy
+
+
+def _own_and_carried(estimator: object) -> tuple[tuple[int, str], ...]:
+    """The process and the file of each account that a fit of this estimator is charged to, but for ancestors'."""
+    own = os.getpid()
+    carried = [pair for pair in getattr(estimator, _CARRIED, ()) if pair[0] != own]
+    return tuple(dict.fromkeys([*carried, *((own, str(path)) for path in _registry.open)]))
+
+
+def charge_fit(estimator: object, guarantee: DpGuarantee, loss: Loss, *, public: bool = False) -> None:
+    """Charge a fit to all budgets that it is inside of, before it uses data; Refused where one does not admit it.
+
+    A fit of public rows is free. The second fit of a process that is in no budget warns, once, of what they cost
+    together.
+    """
+    if not isinstance(public, bool):
+        raise ParameterError("public", "must be True or False", fix="public=True, for rows that are no secret")
+    if public:
+        return
+    paths = {Path(path) for _, path in _own_and_carried(estimator)} | set(find_ancestors_accounts())
+    if paths:
+        reserve_in_all(paths, guarantee, loss)
+    else:
+        _count_outside(guarantee)
+
+
+def _count_outside(guarantee: DpGuarantee) -> None:
+    with _registry.lock:
+        if len(_registry.outside) == 2:
+            return
+        _registry.outside.append(guarantee)
+        fits = list(_registry.outside)
+    if len(fits) == 2:
+        epsilon, delta = sum(fit.epsilon for fit in fits), sum(fit.delta for fit in fits)
+        what = (
+            f"two fits of this process were in no budget: together they cost epsilon {float(epsilon):.6g}, "
+            f"delta {float(delta):.3g} if they learned from the same people, and every other fit adds to that"
+        )
+        fix = f"with tacit.learn.budget(epsilon={float(epsilon):.6g}, delta={float(2 * delta):.3g}): ..."
+        warnings.warn(RepeatedFitWarning(what, fix=fix), stacklevel=4)

@@ -1,0 +1,142 @@
+"""Bad input, for every estimator: each is refused with what is wrong and a fix, and no model is left."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tacit.errors import ParameterError, TacitError
+from tacit.learn import (
+    PCA,
+    AdditiveClassifier,
+    GaussianNB,
+    KMeans,
+    LinearSVC,
+    LogisticRegression,
+    PrivateSearchCV,
+    Ridge,
+    StandardScaler,
+    budget,
+)
+
+RNG = np.random.default_rng(5)
+ROWS = RNG.uniform(-1, 1, (60, 2))
+SIDE = (ROWS[:, 0] > 0).astype(int)
+SHARED = {"epsilon": 1, "delta": 1e-5, "bounds": (-1, 1), "rows": 60}
+LABELED = {"classes": [0, 1], **SHARED}
+
+
+def search(**more):
+    """A search takes epsilon and delta itself, all else is the model's."""
+    own = {name: more.pop(name) for name in ("epsilon", "delta") if name in more}
+    model = LogisticRegression(**{"classes": [0, 1], "bounds": (-1, 1), "rows": 60, **more})
+    return PrivateSearchCV(model, {"C": [0.1]}, **{"epsilon": 1, "delta": 1e-5, **own}, trials=1.1)
+
+
+CLASSIFIERS = {
+    "logistic": lambda **more: LogisticRegression(**{**LABELED, **more}),
+    "svc": lambda **more: LinearSVC(**{**LABELED, **more}),
+    "additive": lambda **more: AdditiveClassifier(**{**LABELED, **more}),
+    "bayes": lambda **more: GaussianNB(**{**LABELED, **more}),
+    "search": search,
+}
+OTHERS = {
+    "ridge": lambda **more: Ridge(**{**SHARED, "target_bounds": (0, 1), **more}),
+    "clusters": lambda **more: KMeans(n_clusters=2, **{**SHARED, **more}),
+    "components": lambda **more: PCA(**{**SHARED, **more}),
+    "scaler": lambda **more: StandardScaler(**{**SHARED, **more}),
+}
+EVERY = CLASSIFIERS | OTHERS
+HOLED = np.where(np.arange(120).reshape(60, 2) == 7, np.nan, ROWS)
+BAD_ROWS = {
+    "NaN": (HOLED, SIDE, "NaN"),
+    "infinite": (np.where(np.isnan(HOLED), np.inf, HOLED), SIDE, "infinity"),
+    "no rows": (np.zeros((0, 2)), np.zeros(0, dtype=int), "0 sample"),
+    "no columns": (np.zeros((60, 0)), SIDE, "0 feature"),
+    "strings": (np.full((60, 2), "many"), SIDE, "could not convert"),
+    "one dimension": (ROWS[:, 0], SIDE, "Expected 2D array"),
+    "complex": (ROWS + 1j, SIDE, "Complex data not supported"),
+}
+BAD_SETTINGS = {
+    "no epsilon": ({"epsilon": None}, "epsilon: is not declared"),
+    "epsilon of zero": ({"epsilon": 0}, "epsilon: must be positive"),
+    "negative epsilon": ({"epsilon": -1}, "epsilon: must be positive"),
+    "NaN for epsilon": ({"epsilon": float("nan")}, "epsilon"),
+    "text for epsilon": ({"epsilon": "one"}, "epsilon"),
+    "delta of one": ({"delta": 1}, r"delta: must be in \[0, 1\)"),
+    "swapped bounds": ({"bounds": (1, -1)}, "bounds|lower"),
+    "bounds of other columns": ({"bounds": ([0, 0, 0], [1, 1, 1])}, "bounds: do not fit 2 columns"),
+    "NaN in bounds": ({"bounds": (float("nan"), 1)}, "bounds|lower"),
+    "infinite bounds": ({"bounds": (0, float("inf"))}, "bounds|upper|lower"),
+    "no rows declared": ({"rows": None}, "rows: is not declared"),
+    "rows of zero": ({"rows": 0}, "rows"),
+    "another relation": ({"neighbors": "both"}, "neighbors: is not a neighbor relation"),
+    "text for NaN": ({"missing": "zero"}, "missing"),
+}
+
+
+@pytest.mark.parametrize("bad", BAD_ROWS)
+@pytest.mark.parametrize("kind", EVERY)
+def test_rows_that_cannot_be_learned_from_cost_nothing(kind, bad):
+    rows, labels, says = BAD_ROWS[bad]
+    model = EVERY[kind]()
+    with budget(epsilon=1, delta=1e-4) as spending, pytest.raises(ValueError, match=says):
+        model.fit(rows, labels)
+    assert spending.fits_ == 0 and not hasattr(model, "guarantee_")
+
+
+@pytest.mark.parametrize("bad", BAD_SETTINGS)
+@pytest.mark.parametrize("kind", EVERY)
+def test_settings_that_are_wrong_are_named_with_a_fix(kind, bad):
+    wrong, says = BAD_SETTINGS[bad]
+    with budget(epsilon=1, delta=1e-4) as spending, pytest.raises(ParameterError, match=says) as caught:
+        EVERY[kind](**wrong).fit(ROWS, SIDE)
+    assert caught.value.code == "parameter" and caught.value.fix and spending.fits_ == 0
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+@pytest.mark.parametrize(
+    ("labels", "says"),
+    [
+        (np.where(SIDE == 1, 2, 0), "not among the declared classes"),
+        (np.where(SIDE == 1, "yes", "no"), "not among the declared classes"),
+        (SIDE + 0.5, "Unknown label type"),
+        (SIDE[:-1], "inconsistent numbers"),
+    ],
+    ids=["undeclared", "text", "halves", "too few"],
+)
+def test_labels_that_are_not_declared_are_refused(kind, labels, says):
+    model = CLASSIFIERS[kind]()
+    with pytest.raises(ValueError, match=says):
+        model.fit(ROWS, labels)
+    with pytest.raises(ValueError, match="fitted"):
+        model.predict(ROWS)
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+@pytest.mark.parametrize("classes", [None, [0], [0, 0], [0, "one"]], ids=["none", "one", "twice", "mixed"])
+def test_classes_are_declared_two_or_more_of_one_type(kind, classes):
+    with pytest.raises(ParameterError) as caught:
+        CLASSIFIERS[kind](classes=classes).fit(ROWS, SIDE)
+    assert caught.value.fix
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_rows_of_one_class_are_learned_from(kind):
+    # Which classes occur is private: an error would tell.
+    model = CLASSIFIERS[kind](epsilon=100).fit(ROWS, np.zeros(60, dtype=int))
+    assert (model.predict(ROWS) == 0).mean() > 0.9
+
+
+@pytest.mark.parametrize("kind", EVERY)
+@pytest.mark.parametrize("name", ["sample_weight", "random_state", "check_input"])
+def test_what_no_private_estimator_takes_is_refused_with_a_reason(kind, name):
+    value = np.full(60, 0.5) if name == "sample_weight" else 0
+    with pytest.raises(ParameterError, match=f"{name}: ") as caught:
+        EVERY[kind]().fit(ROWS, SIDE, **{name: value})
+    assert caught.value.fix
+    if name == "random_state":
+        assert "protects nobody" in caught.value.what
+        with pytest.raises(TacitError, match="protects nobody"):
+            EVERY[kind](random_state=0)

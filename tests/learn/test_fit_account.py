@@ -1,0 +1,184 @@
+"""The account of a budget: what a fit costs the filters, and a file that many may charge at once."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from fractions import Fraction
+
+import pytest
+from tests.support.forks import in_child, outcome
+
+from tacit.accounting.filters import BudgetCharge
+from tacit.errors import Refused
+from tacit.learn import fit_account
+from tacit.learn.fit_account import (
+    AccountTerms,
+    create_account,
+    find_ancestors_accounts,
+    read_account,
+    remove_account,
+    reserve_in_all,
+)
+from tacit.privacy.guarantee import DpGuarantee, epsilon_from_rho
+from tacit.privacy.loss import ApproximateDp, ContinuousGaussianNoise, Group, PureDp
+from tacit.privacy.unit import Neighbors
+
+ADD, REPLACE = Neighbors.ADD_REMOVE, Neighbors.REPLACE
+NONE = Fraction(0)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Accounts of this test in a folder of its own."""
+    monkeypatch.setattr(fit_account.tempfile, "gettempdir", lambda: str(tmp_path))
+    return tmp_path
+
+
+def terms(epsilon, delta=0, neighbors=ADD) -> AccountTerms:
+    return AccountTerms(Fraction(epsilon), Fraction(delta), neighbors)
+
+
+def pure(epsilon) -> tuple[DpGuarantee, PureDp]:
+    return DpGuarantee(epsilon, 0, ADD), PureDp(Fraction(epsilon))
+
+
+def account(epsilon, delta=0, neighbors=ADD):
+    return create_account(terms(epsilon, delta, neighbors), [], None)
+
+
+def test_a_fit_is_charged_what_it_promises_and_its_rho():
+    # (1, 1e-7) is 10^12 and 10^11 grains; noise of sigma 5 has a rho of 1/50, 2 * 10^13 grains
+    charge, loss = terms(1).price(DpGuarantee(1, Fraction(1, 10**7), ADD), ContinuousGaussianNoise(5))
+    assert charge == BudgetCharge(10**12, 10**11, 2 * 10**13, 0) and loss == ContinuousGaussianNoise(5)
+
+
+def test_a_fit_for_added_rows_costs_a_replacement_two_of_them():
+    # replacing is a removal and an addition: epsilon twice, rho four times
+    charge, loss = terms(1, 0, REPLACE).price(DpGuarantee(1, 0, ADD), ContinuousGaussianNoise(5))
+    assert (charge.epsilon, charge.rho) == (2 * 10**12, 8 * 10**13)
+    assert loss == Group(ContinuousGaussianNoise(5), 2)
+
+
+def test_a_fit_for_replaced_rows_promises_nothing_for_added_ones():
+    with pytest.raises(Refused, match="promises nothing for a row that is added") as caught:
+        terms(1).price(DpGuarantee(1, 0, REPLACE), PureDp(1))
+    assert caught.value.code == "budget" and 'neighbors="replace"' in caught.value.fix
+
+
+def test_few_large_fits_have_all_of_delta_by_basic_composition():
+    # two fits of (1, 5e-7) are (2, 1e-6), which is the budget: half of the delta for each filter would admit one
+    path = account(2, Fraction(1, 10**6))
+    fit = DpGuarantee(1, Fraction(5, 10**7), ADD), ApproximateDp(Fraction(1), Fraction(5, 10**7))
+    reserve_in_all([path], *fit)
+    reserve_in_all([path], *fit)
+    with pytest.raises(Refused, match=r"3 of this budget would cost epsilon 3, delta 1\.5e-06 together"):
+        reserve_in_all([path], *fit)
+    assert len(read_account(path)[0]) == 2
+
+
+def test_many_small_fits_are_counted_by_rho():
+    # 0.05 each: basic composition admits 40. By rho each is 0.05 tanh(0.025) = 0.0012497, and n of them are
+    # (2, 1e-6/4)-DP as long as their conversion is at most 2
+    path = account(2, Fraction(1, 10**6))
+    with pytest.raises(Refused):
+        _ = [reserve_in_all([path], *pure(Fraction(1, 20))) for _ in range(100)]
+    admitted = len(read_account(path)[0])
+    each = 0.05 * math.tanh(0.025)
+    assert epsilon_from_rho(admitted * each, 0.25e-6) < 2 < epsilon_from_rho((admitted + 1.01) * each, 0.25e-6)
+    assert admitted > 40
+
+
+def test_what_is_proposed_is_admitted():
+    path = account(1, Fraction(1, 10**7))
+    fit = DpGuarantee(Fraction(1, 3), Fraction(1, 10**7), ADD), ApproximateDp(Fraction(1, 3), Fraction(1, 10**7))
+    reserve_in_all([path], *fit)
+    with pytest.raises(Refused) as caught:
+        reserve_in_all([path], *fit)
+    text = caught.value.fix
+    named = text[text.index("(") + 1 : text.index(")")]
+    proposed = {name: Fraction(value) for name, value in (part.split("=") for part in named.split(", "))}
+    other = account(proposed["epsilon"], proposed["delta"])
+    reserve_in_all([other], *fit)
+    reserve_in_all([other], *fit)
+
+
+def test_a_fit_is_charged_to_all_accounts_or_to_none():
+    wide, narrow = account(10), account(1)
+    reserve_in_all([wide, narrow], *pure(1))
+    with pytest.raises(Refused, match="and it is 1, delta 0"):
+        reserve_in_all([wide, narrow], *pure(1))
+    assert [len(read_account(path)[0]) for path in (wide, narrow)] == [1, 1]
+
+
+def test_fits_side_by_side_never_overspend():
+    # 40 threads want 1/10 each of a budget of 1: ten get it. Without one transaction for reading and writing more would
+    path = account(1)
+    start, refused = threading.Barrier(40), []
+
+    def work():
+        start.wait()
+        try:
+            reserve_in_all([path], *pure(Fraction(1, 10)))
+        except Refused as error:
+            refused.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(40)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(read_account(path)[0]) == 10 and len(refused) == 30
+
+
+def test_processes_share_an_account_and_one_that_dies_has_spent():
+    path = account(1)
+
+    def spend_and_die() -> int:
+        assert path in find_ancestors_accounts()
+        reserve_in_all([path], *pure(Fraction(1, 4)))
+        os._exit(7)
+
+    assert [outcome(in_child(spend_and_die)) for _ in range(4)] == [7] * 4
+    assert len(read_account(path)[0]) == 4
+    assert outcome(in_child(spend_and_die)) == 255  # refused
+
+
+def test_a_process_that_dies_inside_of_a_transaction_leaves_the_account_usable():
+    path = account(1)
+
+    def die() -> int:
+        with fit_account._transaction(path) as inside:
+            inside.reserve(*pure(1))
+            os._exit(7)
+
+    assert outcome(in_child(die)) == 7
+    reserve_in_all([path], *pure(1))  # what was not committed did not happen, and no fit began
+
+
+def test_an_account_that_has_ended_admits_nothing():
+    path = account(1)
+    waiting = fit_account.FitAccount(path)  # connected before the end
+    charges, _ = remove_account(path)
+    assert charges == [] and not path.exists()
+    with pytest.raises(Refused, match="has ended") as caught:
+        waiting.reserve(*pure(1))
+    waiting.disconnect()
+    assert caught.value.fix
+    with pytest.raises(Refused, match="has ended"):
+        reserve_in_all([path], *pure(1))
+
+
+def test_accounts_of_others_and_of_processes_that_are_gone_are_not_charged(folder):
+    path = account(1)
+    gone = path.with_name(path.name.replace(f"{os.getpid()}-", f"{os.getppid()}-1"))  # another start
+    path.rename(gone)
+    assert find_ancestors_accounts() == []
+    gone.rename(gone.with_name(f"{os.getppid()}-{fit_account._start_of(os.getppid())}-ab.account"))
+    assert len(find_ancestors_accounts()) == 1
+    fit_account.accounts_folder().chmod(0o777)
+    assert find_ancestors_accounts() == []
+    with pytest.raises(Refused, match="cannot be written") as caught:
+        account(1)
+    assert "TMPDIR" in caught.value.fix

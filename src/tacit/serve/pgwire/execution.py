@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from tacit.answers.answer import Answer
+from tacit.answers.columns import AnswerColumn
 from tacit.answers.post_process import answer_columns
 from tacit.errors import ErrorCode, TacitError
-from tacit.plan.compound_plan import AnyPlan
+from tacit.plan.compound_plan import AnyPlan, CompoundPlan
 from tacit.plan.question import Question
 from tacit.policy.model import Policy
 from tacit.query.lexer import Token
@@ -29,7 +30,14 @@ from tacit.serve.pgwire.protocol import WireColumn
 from tacit.serve.pgwire.results import StatementResult
 from tacit.serve.pgwire.settings import WATCHED
 from tacit.serve.pgwire.sqlstate import CANCELED, UNKNOWN_SETTING, WireError, to_wire_error
-from tacit.serve.pgwire.statements import Statement, StatementKind, adapt_to_parser, classify_statement, is_constant
+from tacit.serve.pgwire.statements import (
+    Statement,
+    StatementKind,
+    adapt_to_parser,
+    classify_statement,
+    is_constant,
+    may_have_no_rows,
+)
 from tacit.serve.pgwire.tacit_schema import find_explained_questions, has_budget_view
 from tacit.serve.pgwire.throttle import Throttle
 from tacit.serve.pgwire.transaction import Transaction
@@ -95,7 +103,7 @@ class StatementExecutor:
             case StatementKind.QUESTION if statement.copy is None:
                 edited = self._question(statement, values)
                 plan = await self._await_service(edited, self._plan(edited.text))
-                return results.answer_columns(answer_columns(plan.recipe), self.transaction.settings.intervals)
+                return results.answer_columns(_list_columns(plan), self.transaction.settings.intervals)
             case StatementKind.EXPLAIN:
                 return (results.make_column("QUERY PLAN", TEXT),)
             case StatementKind.SHOW:
@@ -159,10 +167,15 @@ class StatementExecutor:
         return EditedText(statement.text, statement.start, statement.end, edits)
 
     async def _ask(self, statement: Statement, values: Sequence[Any]) -> StatementResult:
+        """Ask a question. One that has no rows whatever the data holds is answered by its plan, and asked of nobody."""
         settings = self.transaction.settings
-        # constants cost nothing at any epsilon, so none need be set for them
-        epsilon, within = (_DEFAULT_EPSILON, None) if is_constant(statement.tokens) else settings.epsilon_or_within
         edited = self._question(statement, values)
+        free = await self._plan_if_free(statement, values, edited)
+        if free is not None and free.empty is not None:
+            return StatementResult("SELECT", results.answer_columns(free.empty, settings.intervals))
+        # constants cost nothing at any epsilon, so none need be set for them
+        is_free = free is not None or is_constant(statement.tokens)
+        epsilon, within = (_DEFAULT_EPSILON, None) if is_free else settings.epsilon_or_within
         question = Question(edited.text, epsilon, within, settings.confidence, settings.request, settings.dialect)
         answer = await self._await_service(edited, self._services.service.ask(self._who, question))
         if settings.request:
@@ -171,6 +184,25 @@ class StatementExecutor:
         rows = await self._await_service(edited, self._rows(answer, settings.intervals))
         quiet = settings.get("client_min_messages") in {"warning", "error", "fatal", "panic"}
         return StatementResult("SELECT", fields, rows, None if quiet else results.receipt_notice(answer))
+
+    async def _plan_if_free(
+        self, statement: Statement, values: Sequence[Any], edited: EditedText
+    ) -> CompoundPlan | None:
+        """The plan of a question that releases nothing; None where it may, or where that need not be known.
+
+        It need be known of a question that may have no rows, and where no epsilon is set.
+        """
+        settings = self.transaction.settings
+        is_priced = bool(settings.get("tacit.epsilon") or settings.get("tacit.within"))
+        if is_constant(statement.tokens) or (is_priced and not may_have_no_rows(statement.tokens, values)):
+            return None
+        try:
+            plan = await self._await_service(edited, self._plan(edited.text))
+        except WireError as error:
+            if error.sqlstate == CANCELED or is_priced:
+                raise
+            return None  # what is said first is that there is no epsilon
+        return plan if isinstance(plan, CompoundPlan) and not plan.members else None
 
     async def _rows(self, answer: Answer, intervals: bool) -> results.Rows:
         """The rows of an answer; those of a long one are made in a thread, not on the event loop."""
@@ -266,3 +298,9 @@ class StatementExecutor:
 def _keep_text(statement: Statement) -> EditedText:
     """The text of a statement as it is."""
     return EditedText(statement.text, statement.start, statement.end, ())
+
+
+def _list_columns(plan: AnyPlan) -> tuple[AnswerColumn, ...]:
+    """The columns that a plan's answer has; those of an empty one are as they would be with rows."""
+    empty = plan.empty if isinstance(plan, CompoundPlan) else None
+    return answer_columns(plan.recipe) if empty is None else empty

@@ -190,6 +190,16 @@ def is_constant(found: Sequence[Token]) -> bool:
     return not any(token.key == "FROM" for token in found) and not any(calls)
 
 
+def may_have_no_rows(found: Sequence[Token], values: Sequence[object]) -> bool:
+    """Whether a question has a constant by which tools ask for no rows: LIMIT 0, WHERE 1 = 0, FALSE, NOT TRUE.
+
+    Where it has none, its plan alone says whether there may be rows.
+    """
+    return any(token.key in {"FALSE", "TRUE", "NULL"} or token.text in {"0", "1"} for token in found) or any(
+        value in {0, 1} for value in values if isinstance(value, int)
+    )
+
+
 def _is_catalog_name(found: Sequence[Token], index: int) -> bool:
     token = found[index]
     if token.kind not in {"word", "name"}:

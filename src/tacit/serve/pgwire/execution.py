@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from tacit.answers.answer import Answer
@@ -25,10 +25,11 @@ from tacit.serve.pgwire.catalog import Catalog
 from tacit.serve.pgwire.catalog_backend import BoundParameters, CatalogResult, CatalogStatement
 from tacit.serve.pgwire.catalog_schema import BUDGET, EXPLAINED
 from tacit.serve.pgwire.credential import WireCredential
+from tacit.serve.pgwire.cursors import Cursors, OpenCursor
 from tacit.serve.pgwire.edits import EditedText
 from tacit.serve.pgwire.protocol import WireColumn
 from tacit.serve.pgwire.results import StatementResult
-from tacit.serve.pgwire.settings import WATCHED
+from tacit.serve.pgwire.settings import WATCHED, SessionSettings
 from tacit.serve.pgwire.sqlstate import CANCELED, UNKNOWN_SETTING, WireError, to_wire_error
 from tacit.serve.pgwire.statements import (
     Statement,
@@ -40,7 +41,7 @@ from tacit.serve.pgwire.statements import (
 )
 from tacit.serve.pgwire.tacit_schema import find_explained_questions, has_budget_view
 from tacit.serve.pgwire.throttle import Throttle
-from tacit.serve.pgwire.transaction import Transaction
+from tacit.serve.pgwire.transaction import IDLE, Transaction
 from tacit.serve.pgwire.types import TEXT
 from tacit.serve.responses import is_short
 from tacit.serve.service import CuratorService
@@ -90,6 +91,7 @@ class StatementExecutor:
         self._running: asyncio.Task[Any] | None = None
         self._canceled = False
         self.transaction = transaction
+        self.cursors = Cursors()
 
     def cancel(self) -> None:
         """Stop waiting for what runs. A question that is charged stays charged, and its answer is kept."""
@@ -102,12 +104,15 @@ class StatementExecutor:
         match statement.kind:
             case StatementKind.QUESTION if statement.copy is None:
                 edited = self._question(statement, values)
-                plan = await self._await_service(edited, self._plan(edited.text))
+                plan = await self._await_service(edited, self._plan(edited.text, self.transaction.settings))
                 return results.answer_columns(_list_columns(plan), self.transaction.settings.intervals)
             case StatementKind.EXPLAIN:
                 return (results.make_column("QUERY PLAN", TEXT),)
             case StatementKind.SHOW:
                 return self._show(statement).fields
+            case StatementKind.FETCH if statement.tag == "FETCH":
+                assert statement.fetch is not None
+                return self.cursors.find(statement.fetch.name).fields
         return None
 
     async def outcome(
@@ -122,7 +127,7 @@ class StatementExecutor:
             self.transaction.check()
         match statement.kind:
             case StatementKind.QUESTION:
-                return await self._ask(statement, values)
+                return await self._ask(statement, values, self.transaction.settings)
             case StatementKind.CATALOG:
                 return await self._look(statement, bound)
             case StatementKind.EXPLAIN:
@@ -133,19 +138,54 @@ class StatementExecutor:
             case StatementKind.SET:
                 for each in statement.assignments:
                     self.transaction.assign(each.name, each.value, local=each.local)
+                if statement.tag == "DISCARD ALL":
+                    self.cursors.close("")
             case StatementKind.BEGIN:
                 self.transaction.begin()
             case StatementKind.COMMIT:
-                return StatementResult(self.transaction.commit())
+                tag = self.transaction.commit()
+                self.cursors.end_transaction(is_committed=tag == "COMMIT")
+                return StatementResult(tag)
             case StatementKind.ROLLBACK:
                 self.transaction.roll_back()
+                self.cursors.end_transaction(is_committed=False)
             case StatementKind.ROLLBACK_TO:
                 self.transaction.roll_back_to()
+            case StatementKind.DECLARE:
+                await self._declare(statement, values, bound)
+            case StatementKind.FETCH:
+                assert statement.fetch is not None
+                return await self.cursors.find(statement.fetch.name).fetch(statement.fetch, self._ask_for_cursor)
+            case StatementKind.CLOSE:
+                self.cursors.close(statement.name)
         return StatementResult(statement.tag)
 
-    async def _plan(self, text: str) -> AnyPlan:
+    async def _declare(self, statement: Statement, values: Sequence[Any], bound: BoundParameters) -> None:
+        """Declare a cursor. Its question is planned, so that a refusal comes here, and not asked. Free."""
+        assert statement.declaration is not None
+        subject, settings = statement.subject, self.transaction.settings
+        in_transaction = self.transaction.status != IDLE
+        self.cursors.check(statement.declaration, statement, in_transaction=in_transaction)
+        if subject.kind is StatementKind.CATALOG:
+            types, found = await self.describe_catalog(subject, bound.types)
+            bound = replace(bound, types=types, wanted=())
+        else:
+            if await self._plan_if_free(subject, values, self._question(subject, values), settings) is None:
+                _ = is_constant(subject.tokens) or settings.epsilon_or_within
+            found = await self.fields(subject, values)
+        self.cursors.opened[statement.declaration.name] = OpenCursor(
+            statement.declaration, subject, tuple(values), bound, settings, found or (), in_transaction
+        )
+
+    async def _ask_for_cursor(self, cursor: OpenCursor) -> StatementResult:
+        """The answer of a cursor's question, at the settings of its DECLARE."""
+        if cursor.statement.kind is StatementKind.CATALOG:
+            return await self._look(cursor.statement, cursor.bound)
+        return await self._ask(cursor.statement, cursor.values, cursor.settings)
+
+    async def _plan(self, text: str, settings: SessionSettings) -> AnyPlan:
         """A plan of a question, at the epsilon that is set if it can be."""
-        service, settings = self._services.service, self.transaction.settings
+        service = self._services.service
         try:
             epsilon, within = settings.epsilon_or_within
             question = Question(text, epsilon, within, settings.confidence, dialect=settings.dialect)
@@ -166,11 +206,10 @@ class StatementExecutor:
         edits = [*parameters.substitute_values(found, values), *adapt_to_parser(found, self._services.policy)]
         return EditedText(statement.text, statement.start, statement.end, edits)
 
-    async def _ask(self, statement: Statement, values: Sequence[Any]) -> StatementResult:
+    async def _ask(self, statement: Statement, values: Sequence[Any], settings: SessionSettings) -> StatementResult:
         """Ask a question. One that has no rows whatever the data holds is answered by its plan, and asked of nobody."""
-        settings = self.transaction.settings
         edited = self._question(statement, values)
-        free = await self._plan_if_free(statement, values, edited)
+        free = await self._plan_if_free(statement, values, edited, settings)
         if free is not None and free.empty is not None:
             return StatementResult("SELECT", results.answer_columns(free.empty, settings.intervals))
         # constants cost nothing at any epsilon, so none need be set for them
@@ -186,18 +225,17 @@ class StatementExecutor:
         return StatementResult("SELECT", fields, rows, None if quiet else results.receipt_notice(answer))
 
     async def _plan_if_free(
-        self, statement: Statement, values: Sequence[Any], edited: EditedText
+        self, statement: Statement, values: Sequence[Any], edited: EditedText, settings: SessionSettings
     ) -> CompoundPlan | None:
         """The plan of a question that releases nothing; None where it may, or where that need not be known.
 
         It need be known of a question that may have no rows, and where no epsilon is set.
         """
-        settings = self.transaction.settings
         is_priced = bool(settings.get("tacit.epsilon") or settings.get("tacit.within"))
         if is_constant(statement.tokens) or (is_priced and not may_have_no_rows(statement.tokens, values)):
             return None
         try:
-            plan = await self._await_service(edited, self._plan(edited.text))
+            plan = await self._await_service(edited, self._plan(edited.text, settings))
         except WireError as error:
             if error.sqlstate == CANCELED or is_priced:
                 raise

@@ -17,6 +17,7 @@ from typing import Any
 
 from tacit.query.timestamps import parse_iso_timestamp
 from tacit.query.types import Type
+from tacit.serve.pgwire.arrays import read_binary_array, read_text_array
 from tacit.serve.pgwire.sqlstate import BAD_TEXT, OUT_OF_RANGE, UNSUPPORTED, WireError
 
 BOOL, CHAR, NAME, INT8, INT2, INT4, TEXT, OID = 16, 18, 19, 20, 21, 23, 25, 26
@@ -34,6 +35,12 @@ _ARRAYS = {
     TIMESTAMP: 1115,
     DATE: 1182,
     NUMERIC: 1231,
+    NAME: 1003,
+    BPCHAR: 1014,
+    VARCHAR: 1015,
+    FLOAT4: 1021,
+    OID: 1028,
+    TIMESTAMPTZ: 1185,
 }
 _ELEMENTS = {array: element for element, array in _ARRAYS.items()}
 _TEXTS = frozenset({TEXT, VARCHAR, BPCHAR, NAME, CHAR, UNKNOWN, 0})
@@ -81,6 +88,16 @@ OID_BY_NAME = {
     "name": NAME,
     "oid": OID,
 }
+
+
+def array_of(element: int | None) -> int | None:
+    """The type of arrays of a type; None where there is none."""
+    return None if element is None else _ARRAYS.get(element)
+
+
+def element_of(oid: int) -> int | None:
+    """The type of the items of an array type; None of what is no array."""
+    return _ELEMENTS.get(oid)
 
 
 def size_of(oid: int) -> int:
@@ -170,7 +187,11 @@ def _binary_number(number: Decimal) -> bytes:
 
 
 def decode(data: bytes, oid: int, *, binary: bool) -> Any:
-    """The value of a parameter: text, number, date, or a condition."""
+    """The value of a parameter: text, number, date, a condition, or a list of these."""
+    element = _ELEMENTS.get(oid)
+    if element is not None:
+        items = read_binary_array(data, element) if binary else read_text_array(data)
+        return [None if item is None else decode(item, element, binary=binary) for item in items]
     try:
         value = _from_binary(data, oid) if binary else _from_text(data.decode(), oid)
     except (ValueError, struct.error, InvalidOperation, OverflowError):

@@ -33,7 +33,9 @@ def read_quantified(parser: ExpressionCursor, left: Scalar, key: str, start: int
     if parser.after() in SUBQUERIES - {"VALUES"}:
         if not is_membership:
             what = f"{key} {'ALL' if every else 'ANY'} of a subquery"
-            raise refuse_unsupported(what, "compare with the least or the largest value of it", parser.through(start, closing))
+            raise refuse_unsupported(
+                what, "compare with the least or the largest value of it", parser.through(start, closing)
+            )
         found: Scalar = InSubquery(left, parser.subquery(), parser.since(start))
         return Call(Function.NOT, (found,), parser.since(start)) if every else found
     items = _read_items(parser, start, closing)

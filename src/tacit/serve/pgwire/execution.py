@@ -23,12 +23,13 @@ from tacit.query.lexer import Token
 from tacit.serve.pgwire import parameters, results
 from tacit.serve.pgwire.catalog import Catalog
 from tacit.serve.pgwire.catalog_backend import BoundParameters, CatalogResult, CatalogStatement
-from tacit.serve.pgwire.catalog_schema import BUDGET, EXPLAINED
+from tacit.serve.pgwire.catalog_schema import BUDGET, EXPLAINED, quote_name
 from tacit.serve.pgwire.credential import WireCredential
 from tacit.serve.pgwire.cursors import Cursors, OpenCursor
-from tacit.serve.pgwire.edits import EditedText
+from tacit.serve.pgwire.edits import Edit, EditedText
 from tacit.serve.pgwire.protocol import WireColumn
 from tacit.serve.pgwire.results import StatementResult
+from tacit.serve.pgwire.session_views import SessionView, SessionViews, make_heading
 from tacit.serve.pgwire.settings import WATCHED, SessionSettings
 from tacit.serve.pgwire.sqlstate import CANCELED, UNKNOWN_SETTING, WireError, to_wire_error
 from tacit.serve.pgwire.statements import (
@@ -92,6 +93,7 @@ class StatementExecutor:
         self._canceled = False
         self.transaction = transaction
         self.cursors = Cursors()
+        self.views = SessionViews()
 
     def cancel(self) -> None:
         """Stop waiting for what runs. A question that is charged stays charged, and its answer is kept."""
@@ -140,13 +142,20 @@ class StatementExecutor:
                     self.transaction.assign(each.name, each.value, local=each.local)
                 if statement.tag == "DISCARD ALL":
                     self.cursors.close("")
+                    self.views.clear()
             case StatementKind.BEGIN:
+                if self.transaction.status == IDLE:
+                    self.views.begin()
                 self.transaction.begin()
             case StatementKind.COMMIT:
                 tag = self.transaction.commit()
                 self.cursors.end_transaction(is_committed=tag == "COMMIT")
+                if tag != "COMMIT":
+                    self.views.roll_back()
                 return StatementResult(tag)
             case StatementKind.ROLLBACK:
+                if self.transaction.status != IDLE:
+                    self.views.roll_back()
                 self.transaction.roll_back()
                 self.cursors.end_transaction(is_committed=False)
             case StatementKind.ROLLBACK_TO:
@@ -158,6 +167,11 @@ class StatementExecutor:
                 return await self.cursors.find(statement.fetch.name).fetch(statement.fetch, self._ask_for_cursor)
             case StatementKind.CLOSE:
                 self.cursors.close(statement.name)
+            case StatementKind.CREATE_VIEW:
+                await self._create_view(statement)
+            case StatementKind.DROP_VIEW:
+                assert statement.dropped is not None
+                self.views.drop(statement.dropped)
         return StatementResult(statement.tag)
 
     async def _declare(self, statement: Statement, values: Sequence[Any], bound: BoundParameters) -> None:
@@ -176,6 +190,20 @@ class StatementExecutor:
         self.cursors.opened[statement.declaration.name] = OpenCursor(
             statement.declaration, subject, tuple(values), bound, settings, found or (), in_transaction
         )
+
+    async def _create_view(self, statement: Statement) -> None:
+        """Keep a view. Its columns are found by its plan, so that a refusal comes here. Free."""
+        assert statement.view is not None
+        self.views.check(statement.view, self._services.policy)
+        edited = self._question(statement.subject, ())
+        heading = make_heading(statement.view)
+        shown = f"WITH {heading} AS ({edited.text}) SELECT * FROM {quote_name(statement.view.name)} LIMIT 0"
+        whole = EditedText(
+            statement.text, statement.start, statement.end, [Edit(statement.start, statement.end, shown)]
+        )
+        plan = await self._await_service(whole, self._plan(shown, self.transaction.settings))
+        fields = results.answer_columns(_list_columns(plan), intervals=False)
+        self.views.define(SessionView(statement.view.name, edited.text, fields, heading))
 
     async def _ask_for_cursor(self, cursor: OpenCursor) -> StatementResult:
         """The answer of a cursor's question, at the settings of its DECLARE."""
@@ -204,6 +232,7 @@ class StatementExecutor:
     def _question(self, statement: Statement, values: Sequence[Any]) -> EditedText:
         found = statement.tokens
         edits = [*parameters.substitute_values(found, values), *adapt_to_parser(found, self._services.policy)]
+        edits += self.views.expand(found)
         return EditedText(statement.text, statement.start, statement.end, edits)
 
     async def _ask(self, statement: Statement, values: Sequence[Any], settings: SessionSettings) -> StatementResult:
@@ -261,7 +290,10 @@ class StatementExecutor:
         self.credential.check()
         edited = _keep_text(statement)
         request = CatalogStatement(
-            edited.text, self.transaction.settings.shared_settings, parameters=BoundParameters(types)
+            edited.text,
+            self.transaction.settings.shared_settings,
+            parameters=BoundParameters(types),
+            views=self.views.catalog_views,
         )
         self._admit(edited)
         return await self._await_catalog(
@@ -280,7 +312,7 @@ class StatementExecutor:
             budget = await self._await_service(edited, self._services.service.budget(self._who))
             settings[BUDGET] = json.dumps(results.budget_row(budget))
         sets = any(token.text.lower() == "set_config" for token in statement.tokens)
-        request = CatalogStatement(edited.text, settings, WATCHED if sets else (), bound)
+        request = CatalogStatement(edited.text, settings, WATCHED if sets else (), bound, self.views.catalog_views)
         self._admit(edited)
         work = self._services.catalog.run(self._who, self._database, request)
         found: CatalogResult = await self._await_catalog(statement, edited, work)

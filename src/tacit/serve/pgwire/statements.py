@@ -22,6 +22,7 @@ from tacit.serve.pgwire.cursor_statements import (
     parse_fetch,
 )
 from tacit.serve.pgwire.edits import Edit
+from tacit.serve.pgwire.session_views import DroppedViews, ViewDefinition, parse_create_view, parse_drop_view
 from tacit.serve.pgwire.settings import is_setting
 from tacit.serve.pgwire.sqlstate import SYNTAX, WireError, unsupported_error
 
@@ -60,6 +61,8 @@ class StatementKind(Enum):
     DECLARE = auto()
     FETCH = auto()
     CLOSE = auto()
+    CREATE_VIEW = auto()
+    DROP_VIEW = auto()
     IGNORED = auto()
     EMPTY = auto()
 
@@ -78,7 +81,8 @@ class Statement:
     """A statement of the client's text, from `start` to `end` in it. Rows are sent as `copy` says where it is there.
 
     DECLARE has the `declaration` of a cursor, and `tokens` and `kind_inside` of the question that it is for. FETCH and
-    MOVE have `fetch`, and CLOSE the `name` of a cursor, "" for all.
+    MOVE have `fetch`, and CLOSE the `name` of a cursor, "" for all. CREATE TEMP VIEW has `view` and the `tokens` of its
+    question, and DROP VIEW `dropped`.
     """
 
     kind: StatementKind
@@ -91,18 +95,20 @@ class Statement:
     declaration: CursorDeclaration | None = None
     fetch: FetchCommand | None = None
     kind_inside: StatementKind | None = None
+    view: ViewDefinition | None = None
+    dropped: DroppedViews | None = None
 
     @property
     def subject(self) -> Statement:
         """The statement that is performed in the end, whose parameters are bound: of DECLARE the question in it."""
         if self.kind_inside is None:
             return self
-        return replace(self, kind=self.kind_inside, tag="SELECT", declaration=None, kind_inside=None)
+        return replace(self, kind=self.kind_inside, tag="SELECT", declaration=None, kind_inside=None, view=None)
 
     @property
     def is_question(self) -> bool:
         """Whether it is a question, or a cursor for one."""
-        return self.subject.kind is StatementKind.QUESTION
+        return self.kind is not StatementKind.CREATE_VIEW and self.subject.kind is StatementKind.QUESTION
 
     @property
     def forgets(self) -> str | None:
@@ -170,6 +176,17 @@ def classify_statement(text: str, found: Sequence[Token], policy: Policy, *, has
                 raise unsupported_error("a cursor for what is no question", "DECLARE c CURSOR FOR SELECT ...")
             tag, kind = "DECLARE CURSOR", StatementKind.DECLARE
             return Statement(kind, text, of.tokens, tag, declaration=declaration, kind_inside=of.kind)
+        case "CREATE":
+            view, inner = parse_create_view(found)
+            of = classify_statement(text, inner, policy, has_catalog=has_catalog)
+            if of.kind is not StatementKind.QUESTION or of.copy is not None:
+                raise unsupported_error("a view of what is no question", "CREATE TEMP VIEW v AS SELECT ... FROM ...")
+            if any(token.kind == "parameter" for token in inner):
+                raise unsupported_error("a view with parameters", "write the values into its question")
+            kind = StatementKind.CREATE_VIEW
+            return Statement(kind, text, of.tokens, "CREATE VIEW", view=view, kind_inside=of.kind)
+        case "DROP":
+            return Statement(StatementKind.DROP_VIEW, text, made, "DROP VIEW", dropped=parse_drop_view(found))
         case "FETCH" | "MOVE":
             return Statement(StatementKind.FETCH, text, made, first.key, fetch=parse_fetch(found))
         case "CLOSE":

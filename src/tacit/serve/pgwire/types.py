@@ -90,6 +90,14 @@ OID_BY_NAME = {
 }
 
 
+def type_name(oid: int) -> str:
+    """What a type of a column of an answer is called in a cast."""
+    element = _ELEMENTS.get(oid)
+    if element is not None:
+        return f"{type_name(element)}[]"
+    return next((name for name, known in OID_BY_NAME.items() if known == oid), "text")
+
+
 def array_of(element: int | None) -> int | None:
     """The type of arrays of a type; None where there is none."""
     return None if element is None else _ARRAYS.get(element)

@@ -132,14 +132,24 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "t" if value else "f"
     if isinstance(value, float):
-        if math.isnan(value):
-            return "NaN"
-        return ("Infinity" if value > 0 else "-Infinity") if math.isinf(value) else repr(value)
+        return _write_float(value)
     if isinstance(value, Decimal):
         return format(value, "f")
     if isinstance(value, datetime.datetime):
         return value.isoformat(" ")
     return value.isoformat() if isinstance(value, datetime.date) else str(value)
+
+
+def _write_float(value: float) -> str:
+    """The shortest text that is this float, as PostgreSQL writes it: 38 and not 38.0, and 1e+15."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+    shown = repr(value).removesuffix(".0")
+    if 1e15 <= abs(value) < 1e16:  # which Python writes out
+        digits = shown.lstrip("-").replace(".", "")
+        fraction = digits[1:].rstrip("0")
+        shown = f"{'-' if value < 0 else ''}{digits[0]}{'.' if fraction else ''}{fraction}e+15"
+    return shown
 
 
 def _binary(value: Any, oid: int) -> bytes:

@@ -22,6 +22,7 @@ STEPS = ("connect", "introspect", "question", "parameters", "refusal", "probe", 
 SHOWN = ("connect", "introspect", "question", "parameters", "refusal with fix", "probe", "refresh")
 FREE = frozenset({"connect", "introspect", "refusal", "probe", "refresh"})
 EXPECTED = {"introspect": "cost", "question": "Surgery", "refresh": "Surgery", "probe": "ward"}
+NAMELESS = frozenset({"kysely", "typeorm"})  # clients whose results without rows have no names of columns
 NONE = 77  # a program's word that its client has no such step
 
 
@@ -84,7 +85,8 @@ def try_step(client: Client, folder: Path, server: DemoServer, step: str, notes:
         succeeded = done.returncode != 0 and "refused [unknown-column]" in shown
         note = "yes" if "its columns are" in shown else "yes, without the fix"
     else:
-        succeeded, note = done.returncode == 0 and EXPECTED.get(step, "") in shown, "yes"
+        expected = "" if step == "probe" and client.name in NAMELESS else EXPECTED.get(step, "")
+        succeeded, note = done.returncode == 0 and expected in shown, "yes"
     if not succeeded:
         lines = [line for line in shown.strip().splitlines() if line.strip()]
         notes.append(f"{client.name}, {step}: {' | '.join(lines[-3:])[-400:]}")

@@ -46,7 +46,7 @@ const clients = {
     try {
       if (step === "introspect") show(await knex("visits").columnInfo());
       else if (step === "parameters") show(await knex("visits").where("age", ">", 40).whereIn("ward", ["Surgery"]).count());
-      else if (step === "question") show(await knex("visits").select("ward").count("* as n").groupBy("ward").orderBy("ward"));
+      else if (text === grouped) show(await knex("visits").select("ward").count("* as n").groupBy("ward").orderBy("ward"));
       else show((await knex.raw(text)).fields.map((field) => field.name));
     } finally {
       await knex.destroy();
@@ -60,7 +60,7 @@ const clients = {
       if (step === "introspect") show(await db.introspection.getTables());
       else if (step === "parameters")
         show(await db.selectFrom("visits").select(db.fn.countAll().as("n")).where("age", ">", 40).execute());
-      else if (step === "question")
+      else if (text === grouped)
         show(await db.selectFrom("visits").select(["ward", db.fn.countAll().as("n")]).groupBy("ward").execute());
       else show(await sql.raw(text).execute(db));
     } finally {

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Tests start Python many times: what it compiles is kept, and so are the assertions that pytest rewrites.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo check install test verify coverage torch hooks lint types layers format docs bench bench-query clean help
+.PHONY: demo check install test verify coverage torch hooks lint types layers format docs bench bench-query clients clean help
 
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 13
@@ -61,6 +61,9 @@ bench: $(VENV)/.installed  ## speed, as ratios in one run
 	$(BIN)/python benchmarks/audit.py
 	$(BIN)/python benchmarks/local.py
 	cd benchmarks && ../$(BIN)/python serve.py
+
+clients: $(VENV)/.dev  ## PostgreSQL clients, each installed by itself, against a served curator: a table
+	$(BIN)/python tools/try_clients.py
 
 bench-query: $(VENV)/.dev  ## queries at scale, up to 100 million rows, in a quarter of an hour
 	$(BIN)/python benchmarks/query.py

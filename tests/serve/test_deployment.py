@@ -52,7 +52,13 @@ def test_every_requirement_of_a_deployment_has_its_hashes_and_names_no_registry(
         pinned[name] = version
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras = project["optional-dependencies"]
-    for wanted in [*project["dependencies"], *extras["serve"], *extras["postgres"], *extras["fast"]]:
+    for wanted in [
+        *project["dependencies"],
+        *extras["serve"],
+        *extras["postgres"],
+        *extras["fast"],
+        *extras["catalog"],
+    ]:
         assert re.match(r"[A-Za-z0-9-]+", wanted)[0].lower() in pinned, wanted
 
 

@@ -8,17 +8,19 @@ from fractions import Fraction
 
 from tacit.accounting.filters import GRAINS_PER_EPSILON, compute_charge
 from tacit.answers.choosing_values import ChoosingValue
+from tacit.answers.columns import AnswerColumn, IntervalKind
+from tacit.answers.post_process import answer_columns
 from tacit.answers.post_processing_plan import CompoundPostProcessingPlan, ProgramResult, PublicTable
 from tacit.answers.program import Nothing, ProgramColumn
 from tacit.arithmetic import Number
 from tacit.canonical import canonical_text
 from tacit.errors import ErrorCode, Refused
-from tacit.plan.bind_question import plan_for, read_epsilon
+from tacit.plan.bind_question import bind_bounded, plan_for, read_epsilon
 from tacit.plan.canonical import PLANS
 from tacit.plan.compound import compound, is_compound, read_joins
-from tacit.plan.flatten import flatten_query
+from tacit.plan.flatten import aggregates, flatten_query
 from tacit.plan.plan import Plan
-from tacit.plan.probe import ProbedColumn, probed_columns
+from tacit.plan.probe import find_empty_clause, list_row_columns
 from tacit.plan.public_tables import PublicRead
 from tacit.plan.rewrite import count_values
 from tacit.policy.model import ROW_UNIT, Policy
@@ -33,7 +35,8 @@ class CompoundPlan:
 
     Members are in the order of their keys. A question of one member is, for the ledger, that member: what is computed
     from a release that was paid for is free. `public` are the rows of public tables that are read besides, each time
-    that it is asked.
+    that it is asked. `empty` are the columns, as they would be with rows, of a question that has none whatever the data
+    holds; nothing is released for it.
     """
 
     members: tuple[Plan, ...]
@@ -42,6 +45,7 @@ class CompoundPlan:
     values: tuple[ChoosingValue, ...] = ()  # which fill the placeholders of members
     public: tuple[PublicRead, ...] = ()
     most_rows: int = 0  # of the answer, from public numbers
+    empty: tuple[AnswerColumn, ...] | None = None
 
     @property
     def key(self) -> str:
@@ -103,11 +107,10 @@ def require_one(plan: AnyPlan) -> Plan:
 
 def plan_question(query: Query, policy: Policy, epsilon: Number | None, *, rounded: bool = True) -> AnyPlan:
     """The plan of a question at an epsilon, or Refused."""
-    query = count_values(flatten_query(query), policy)
-    nothing = probed_columns(query, policy)
+    nothing = plan_nothing(query, policy)
     if nothing is not None:
-        return _plan_nothing(nothing, policy)
-    query = read_joins(query, policy)
+        return nothing
+    query = read_joins(count_values(flatten_query(query), policy), policy)
     if not is_compound(query, policy):
         return plan_for(query, policy, epsilon, rounded=rounded)
     found = compound(query, policy)
@@ -134,8 +137,43 @@ def _note_choice(plan: Plan) -> Plan:
     return replace(plan, recipe=replace(plan.recipe, notes=(*plan.recipe.notes, note)))
 
 
-def _plan_nothing(columns: tuple[ProbedColumn, ...], policy: Policy) -> CompoundPlan:
-    """The plan of a question that has no rows whatever the data holds: nothing is released, and nothing is charged."""
+def plan_nothing(query: Query, policy: Policy) -> CompoundPlan | None:
+    """The plan of a question that has no rows whatever the data holds; None where it may have some.
+
+    Nothing is released, and nothing is charged. The columns are found by the plan of the question with its rows, which
+    reads nothing; where that is refused because it would show rows, they are the columns of these.
+    """
+    shown = find_empty_clause(query)
+    if shown is None:
+        return None
+    columns = _list_columns(shown, policy)
     named = tuple(ProgramColumn(f"c{place}", Literal(None), column.type) for place, column in enumerate(columns))
     results = tuple(ProgramResult(c.name, here.name, c.type) for c, here in zip(columns, named, strict=True))
-    return CompoundPlan((), CompoundPostProcessingPlan((), (), Nothing(named), results), ROW_UNIT)
+    recipe = CompoundPostProcessingPlan((), (), Nothing(named), results)
+    return CompoundPlan((), recipe, ROW_UNIT, empty=columns)
+
+
+def _list_columns(query: Query, policy: Policy) -> tuple[AnswerColumn, ...]:
+    """The columns of a question, whether or not it may be answered with its rows."""
+    try:
+        plan = plan_question(query, policy, 1)
+    except Refused as error:
+        while (inner := find_empty_clause(query)) is not None:
+            query = inner
+        query = count_values(flatten_query(query), policy)
+        if aggregates(query):
+            return _list_bound_columns(query, policy, error)
+        try:
+            return list_row_columns(query, policy)
+        except Refused as other:
+            raise other if error.code is ErrorCode.RAW_COLUMN else error from None
+    return answer_columns(plan.recipe) if isinstance(plan, Plan) or plan.empty is None else plan.empty
+
+
+def _list_bound_columns(query: Query, policy: Policy, error: Refused) -> tuple[AnswerColumn, ...]:
+    """The columns of aggregates, where only what they would cost is refused, as for want of a delta."""
+    try:
+        results = bind_bounded(query, policy).recipe.results
+    except Refused:
+        raise error from None
+    return tuple(AnswerColumn(each.name, each.type, IntervalKind.NONE, each.many) for each in results)

@@ -19,7 +19,7 @@ from tacit.errors import ErrorCode, Refused
 from tacit.mechanisms.weighted_selection import WeightedGaussianSelection
 from tacit.plan.accuracy import plan_within
 from tacit.plan.bind_question import bind_reading, read_epsilon
-from tacit.plan.compound_plan import AnyPlan, plan_question
+from tacit.plan.compound_plan import AnyPlan, plan_nothing, plan_question
 from tacit.plan.plan import Plan
 from tacit.plan.public_tables import PublicRead
 from tacit.plan.question import Question
@@ -46,8 +46,11 @@ def make_plans(question: Question, policy: Policy, most_cells: int | None = None
     """
     query = read_question(question.sql, policy.today, question.dialect_under(policy.dialect))
     former: tuple[AnyPlan, ...] = ()
-    if question.within is not None:
-        plan: AnyPlan = plan_within(query, policy, question.within, question.level)  # searched among whole grains
+    nothing = plan_nothing(query, policy) if question.within is not None else None
+    if nothing is not None:
+        plan: AnyPlan = nothing
+    elif question.within is not None:
+        plan = plan_within(query, policy, question.within, question.level)  # searched among whole grains
     else:
         plan = plan_question(query, policy, question.epsilon)
         before = policy.without_key_weights

@@ -12,6 +12,7 @@ from tacit.query.intervals import INTERVAL_FIX, add_interval, is_interval, scale
 from tacit.query.nodes import Call, Case, InSubquery, Literal, Scalar
 from tacit.query.number_calls import build_same, fold_decimals
 from tacit.query.operators import INFIX, PATTERNS, RANGES, Precedence
+from tacit.query.quantified_comparison import build_membership, read_quantified, sees_quantifier
 from tacit.query.refusals import MAX_ITEMS, refuse_too_large, refuse_unsupported
 from tacit.query.text_calls import build_like, build_match, build_similar
 
@@ -28,6 +29,8 @@ def read_operation(parser: ExpressionCursor, left: Scalar, level: int, start: in
     parser.index += 1
     if key in PATTERNS:
         return _read_pattern(parser, left, key, start)
+    if level == Precedence.COMPARISON and sees_quantifier(parser) and key in INFIX:
+        return read_quantified(parser, left, key, start)
     right = parser.scalar(level + 1)
     at = parser.since(start)
     if key == "<=>":
@@ -183,10 +186,4 @@ def _read_membership(parser: ExpressionCursor, left: Scalar, start: int) -> Scal
             fix = "compare with the ends of a range"
             raise refuse_too_large(f"a list of more than {MAX_ITEMS:,} items", parser.since(start), fix)
     parser.expect(")")
-    at = parser.since(start)
-    constants = [item for item in items if isinstance(item, Literal)]
-    if len(constants) == len(items):
-        return Call(Function.IN, (left, *items), at)
-    equal = [Call(Function.EQUAL, (left, item), at) for item in items if not isinstance(item, Literal)]
-    listed = [Call(Function.IN, (left, *constants), at)] if constants else []
-    return Call(Function.OR, (*listed, *equal), at) if len(listed + equal) > 1 else equal[0]
+    return build_membership(left, items, parser.since(start))

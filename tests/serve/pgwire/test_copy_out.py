@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import math
 import random
+import struct
 import tempfile
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from tacit.serve.pgwire.copy_out import CopyFormat, encode_copy, parse_copy
 from tacit.serve.pgwire.results import make_column
 from tacit.serve.pgwire.sqlstate import WireError
 from tacit.serve.pgwire.tokens import tokenize_statements
-from tacit.serve.pgwire.types import BOOL, DATE, FLOAT8, INT8, TEXT
+from tacit.serve.pgwire.types import BOOL, DATE, FLOAT8, INT8, TEXT, encode
 
 pytestmark = pytest.mark.slow
 QUESTION = "SELECT ward, COUNT(*) AS n, AVG(age) AS age FROM visits GROUP BY ward ORDER BY ward"
@@ -106,6 +108,21 @@ def test_a_value_alone_in_its_line_ends_nothing(plain, how):
     _, options = parse_copy(tokenize_statements(f"COPY (SELECT 1) TO STDOUT (FORMAT {how})"))
     _, *data, _ = encode_copy(options, [make_column("x", TEXT)], [(text,) for text in TEXTS])
     assert b"".join(message[5:] for message in data) == expected
+
+
+def test_floats_are_written_as_postgresql_writes_them(plain):
+    """Powers of ten and their neighbors, whole numbers and random ones: more than a thousand."""
+    drawn = random.Random(1)
+    floats = [sign * 10.0**power * factor for power in range(-20, 25) for factor in (1, 3, 1 / 3) for sign in (1, -1)]
+    floats += [math.nextafter(each, 0) for each in floats]
+    floats += [float(drawn.randrange(10 ** drawn.randint(1, 18))) for _ in range(300)]
+    floats += [struct.unpack(">d", drawn.randbytes(8))[0] for _ in range(300)]
+    floats = [each for each in floats if math.isfinite(each)] + [0.0, -0.0, math.inf, -math.inf]
+    expected = [text for (text,) in plain.execute("SELECT unnest(%b::float8[])::text", (floats,)).fetchall()]
+    found = [encode(each, FLOAT8, binary=False).decode() for each in floats]
+    assert list(map(float, found)) == list(map(float, expected)) == floats
+    exact = [abs(each) < 2**53 for each in floats]  # beyond, PostgreSQL writes more digits than it needs
+    assert list(itertools.compress(found, exact)) == list(itertools.compress(expected, exact)) and sum(exact) > 500
 
 
 @pytest.mark.parametrize("how", ["text", "csv", "binary"])

@@ -124,3 +124,11 @@ def test_a_whole_number_beside_whole_numbers_in_a_case_is_the_same_question_as_i
 
     first, second, charged = asyncio.run(ask())
     assert first == second and charged == 0
+
+
+def test_a_whole_number_without_a_type_beside_a_float_is_one_question(served):
+    with psycopg.connect(served.dsn(options="-c tacit.epsilon=0.01"), autocommit=True) as connection:
+        found, spent = set(), served.spent()
+        for value in ("3", "3.0", 3.0):  # a text has no type in psycopg
+            found.add(connection.execute("SELECT SUM(cost * %s) FROM visits", (value,)).fetchone())
+        assert len(found) == 1 and round(served.spent() - spent, 9) == 0.01

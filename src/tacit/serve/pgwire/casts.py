@@ -18,7 +18,18 @@ from tacit.query.lexer import Token
 from tacit.serve.pgwire.edits import Edit, quote_text
 from tacit.serve.pgwire.parameters import enclosing_brackets, infer_type_at, skip_casts, write_literal
 from tacit.serve.pgwire.sqlstate import BAD_TEXT, WireError
-from tacit.serve.pgwire.types import DATE, INT4, INT8, OID_BY_NAME, TEXT, VARCHAR, decode, type_oid
+from tacit.serve.pgwire.types import (
+    DATE,
+    INT4,
+    INT8,
+    OID_BY_NAME,
+    TEXT,
+    VARCHAR,
+    array_of,
+    decode,
+    element_of,
+    type_oid,
+)
 
 _TEXTS = frozenset({"text", "escaped"})
 _CONSTANTS = _TEXTS | {"number"}
@@ -59,9 +70,12 @@ class CastRewriter:
     def _cast(self, index: int, last: int) -> Iterator[Edit]:
         """CAST(x AS type): x where it has the type, a literal where it is a constant."""
         found = self._found
-        at = last - 2 if found[last - 1].key == "PRECISION" else last - 1
+        is_array = [token.key for token in found[last - 2 : last]] == ["[", "]"]
+        behind = last - 2 if is_array else last
+        at = behind - 2 if found[behind - 1].key == "PRECISION" else behind - 1
         first, end = index + 2, at - 2
         kind = OID_BY_NAME.get(found[at].text)
+        kind = array_of(kind) if is_array else kind
         if kind is None or first > end or found[at - 1].key != "AS":
             return
         inner = found[first]
@@ -70,19 +84,29 @@ class CastRewriter:
             self._done.add(inner.start)
             yield Edit(found[index].start, found[last].end, _write_constant(inner, kind))
             return
-        if (alone and inner.kind == "parameter") or self._type(first, end) == _SAME.get(kind, kind):
+        listed = is_array and self._is_array(end)
+        if listed or (alone and inner.kind == "parameter") or self._type(first, end) == _SAME.get(kind, kind):
             yield Edit(found[index].start, found[index].end, "")
             yield Edit(found[at - 1].start, found[last - 1].end, "")
 
     def _postfix(self, index: int) -> Iterator[Edit]:
-        """x::type, where x is a column that has the type."""
+        """x::type, where x is a column that has the type, or an array with its items."""
         found = self._found
         end, kind = skip_casts(found, index)
+        if kind is not None and element_of(kind) is not None and self._is_array(index - 1):
+            yield Edit(found[index].start, found[end - 1].end, "")
+            return
         first = self._opening.get(index - 1, index) - 1
         while first > 1 and found[first - 1].key == "." and found[first - 2].kind in _NAMED:
             first -= 2
         if kind is not None and first >= 0 and self._type(first, index - 1) == _SAME.get(kind, kind):
             yield Edit(found[index].start, found[end - 1].end, "")
+
+    def _is_array(self, last: int) -> bool:
+        """Whether ARRAY[...] ends at a place, perhaps in brackets: its items have their own types."""
+        while self._found[last].key == ")" and last in self._opening:
+            last -= 1
+        return self._found[last].key == "]"
 
     def _moment(self, index: int) -> Iterator[Edit]:
         """TIMESTAMP '2025-12-31 00:00:00', with or without a zone, which is a day where it is midnight."""

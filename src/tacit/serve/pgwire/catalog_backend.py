@@ -59,12 +59,16 @@ class BoundParameters:
 
 @dataclass(frozen=True)
 class CatalogStatement:
-    """A statement, and the settings of its session: `settings` hold while it runs, and `watched` are read after it."""
+    """A statement, and the settings of its session: `settings` hold while it runs, and `watched` are read after it.
+
+    `views` are the names of the session's views, and the statements of our own that make them.
+    """
 
     text: str
     settings: Mapping[str, str] = field(default_factory=dict)
     watched: tuple[str, ...] = ()
     parameters: BoundParameters = BoundParameters()
+    views: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

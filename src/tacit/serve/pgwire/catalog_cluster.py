@@ -47,6 +47,7 @@ class CatalogCluster:
         self._backend: Backend | None = None
         self._asked: tuple[str, str] = (ROLE, DATABASE)
         self._broken = False
+        self._views: tuple[tuple[str, str], ...] = ()
 
     @property
     def alive(self) -> bool:
@@ -105,12 +106,30 @@ class CatalogCluster:
     async def describe(self, statement: CatalogStatement) -> tuple[tuple[int, ...], tuple[WireColumn, ...] | None]:
         """The types of the parameters of a statement, and its columns."""
         async with asyncio.timeout(self._limits.seconds):
+            await self._show_views(statement.views)
             return await (await self._connected()).describe(statement)
 
     async def run(self, statement: CatalogStatement) -> CatalogResult:
         """What a statement gives. After an error that is not PostgreSQL's own, `is_clean` is false."""
         async with asyncio.timeout(self._limits.seconds):
+            await self._show_views(statement.views)
             return await (await self._connected()).run(statement, self._limits)
+
+    async def _show_views(self, views: tuple[tuple[str, str], ...]) -> None:
+        """Have the views of the session that asks, and no others. The owner makes them; a statement makes nothing."""
+        if views == self._views:
+            return
+        made = [f"DROP VIEW public.{quote_name(name)}" for name, _ in self._views]
+        made += [
+            each for name, text in views for each in (text, f"GRANT SELECT ON public.{quote_name(name)} TO PUBLIC")
+        ]
+        owner = await Backend.connect(self.folder, OWNER, self.database)
+        try:
+            await owner.execute("SET default_transaction_read_only = off")
+            await owner.execute("; ".join(made))  # one transaction: all of it, or nothing
+        finally:
+            await owner.close()
+        self._views = views
 
     async def _connected(self) -> Backend:
         if self._backend is None:

@@ -9,30 +9,40 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from tacit.answers.answer import Answer
+from tacit.answers.columns import AnswerColumn
 from tacit.answers.post_process import answer_columns
 from tacit.errors import ErrorCode, TacitError
-from tacit.plan.compound_plan import AnyPlan
+from tacit.plan.compound_plan import AnyPlan, CompoundPlan
 from tacit.plan.question import Question
 from tacit.policy.model import Policy
 from tacit.query.lexer import Token
 from tacit.serve.pgwire import parameters, results
 from tacit.serve.pgwire.catalog import Catalog
 from tacit.serve.pgwire.catalog_backend import BoundParameters, CatalogResult, CatalogStatement
-from tacit.serve.pgwire.catalog_schema import BUDGET, EXPLAINED
+from tacit.serve.pgwire.catalog_schema import BUDGET, EXPLAINED, quote_name
 from tacit.serve.pgwire.credential import WireCredential
-from tacit.serve.pgwire.edits import EditedText
+from tacit.serve.pgwire.cursors import Cursors, OpenCursor
+from tacit.serve.pgwire.edits import Edit, EditedText
 from tacit.serve.pgwire.protocol import WireColumn
 from tacit.serve.pgwire.results import StatementResult
-from tacit.serve.pgwire.settings import WATCHED
+from tacit.serve.pgwire.session_views import SessionView, SessionViews, make_heading
+from tacit.serve.pgwire.settings import WATCHED, SessionSettings
 from tacit.serve.pgwire.sqlstate import CANCELED, UNKNOWN_SETTING, WireError, to_wire_error
-from tacit.serve.pgwire.statements import Statement, StatementKind, adapt_to_parser, classify_statement, is_constant
+from tacit.serve.pgwire.statements import (
+    Statement,
+    StatementKind,
+    adapt_to_parser,
+    classify_statement,
+    is_constant,
+    may_have_no_rows,
+)
 from tacit.serve.pgwire.tacit_schema import find_explained_questions, has_budget_view
 from tacit.serve.pgwire.throttle import Throttle
-from tacit.serve.pgwire.transaction import Transaction
+from tacit.serve.pgwire.transaction import IDLE, Transaction
 from tacit.serve.pgwire.types import TEXT
 from tacit.serve.responses import is_short
 from tacit.serve.service import CuratorService
@@ -82,6 +92,8 @@ class StatementExecutor:
         self._running: asyncio.Task[Any] | None = None
         self._canceled = False
         self.transaction = transaction
+        self.cursors = Cursors()
+        self.views = SessionViews()
 
     def cancel(self) -> None:
         """Stop waiting for what runs. A question that is charged stays charged, and its answer is kept."""
@@ -94,12 +106,15 @@ class StatementExecutor:
         match statement.kind:
             case StatementKind.QUESTION if statement.copy is None:
                 edited = self._question(statement, values)
-                plan = await self._await_service(edited, self._plan(edited.text))
-                return results.answer_columns(answer_columns(plan.recipe), self.transaction.settings.intervals)
+                plan = await self._await_service(edited, self._plan(edited.text, self.transaction.settings))
+                return results.answer_columns(_list_columns(plan), self.transaction.settings.intervals)
             case StatementKind.EXPLAIN:
                 return (results.make_column("QUERY PLAN", TEXT),)
             case StatementKind.SHOW:
                 return self._show(statement).fields
+            case StatementKind.FETCH if statement.tag == "FETCH":
+                assert statement.fetch is not None
+                return self.cursors.find(statement.fetch.name).fields
         return None
 
     async def outcome(
@@ -114,7 +129,7 @@ class StatementExecutor:
             self.transaction.check()
         match statement.kind:
             case StatementKind.QUESTION:
-                return await self._ask(statement, values)
+                return await self._ask(statement, values, self.transaction.settings)
             case StatementKind.CATALOG:
                 return await self._look(statement, bound)
             case StatementKind.EXPLAIN:
@@ -125,19 +140,80 @@ class StatementExecutor:
             case StatementKind.SET:
                 for each in statement.assignments:
                     self.transaction.assign(each.name, each.value, local=each.local)
+                if statement.tag == "DISCARD ALL":
+                    self.cursors.close("")
+                    self.views.clear()
             case StatementKind.BEGIN:
+                if self.transaction.status == IDLE:
+                    self.views.begin()
                 self.transaction.begin()
             case StatementKind.COMMIT:
-                return StatementResult(self.transaction.commit())
+                tag = self.transaction.commit()
+                self.cursors.end_transaction(is_committed=tag == "COMMIT")
+                if tag != "COMMIT":
+                    self.views.roll_back()
+                return StatementResult(tag)
             case StatementKind.ROLLBACK:
+                if self.transaction.status != IDLE:
+                    self.views.roll_back()
                 self.transaction.roll_back()
+                self.cursors.end_transaction(is_committed=False)
             case StatementKind.ROLLBACK_TO:
                 self.transaction.roll_back_to()
+            case StatementKind.DECLARE:
+                await self._declare(statement, values, bound)
+            case StatementKind.FETCH:
+                assert statement.fetch is not None
+                return await self.cursors.find(statement.fetch.name).fetch(statement.fetch, self._ask_for_cursor)
+            case StatementKind.CLOSE:
+                self.cursors.close(statement.name)
+            case StatementKind.CREATE_VIEW:
+                await self._create_view(statement)
+            case StatementKind.DROP_VIEW:
+                assert statement.dropped is not None
+                self.views.drop(statement.dropped)
         return StatementResult(statement.tag)
 
-    async def _plan(self, text: str) -> AnyPlan:
+    async def _declare(self, statement: Statement, values: Sequence[Any], bound: BoundParameters) -> None:
+        """Declare a cursor. Its question is planned, so that a refusal comes here, and not asked. Free."""
+        assert statement.declaration is not None
+        subject, settings = statement.subject, self.transaction.settings
+        in_transaction = self.transaction.status != IDLE
+        self.cursors.check(statement.declaration, statement, in_transaction=in_transaction)
+        if subject.kind is StatementKind.CATALOG:
+            types, found = await self.describe_catalog(subject, bound.types)
+            bound = replace(bound, types=types, wanted=())
+        else:
+            if await self._plan_if_free(subject, values, self._question(subject, values), settings) is None:
+                _ = is_constant(subject.tokens) or settings.epsilon_or_within
+            found = await self.fields(subject, values)
+        self.cursors.opened[statement.declaration.name] = OpenCursor(
+            statement.declaration, subject, tuple(values), bound, settings, found or (), in_transaction
+        )
+
+    async def _create_view(self, statement: Statement) -> None:
+        """Keep a view. Its columns are found by its plan, so that a refusal comes here. Free."""
+        assert statement.view is not None
+        self.views.check(statement.view, self._services.policy)
+        edited = self._question(statement.subject, ())
+        heading = make_heading(statement.view)
+        shown = f"WITH {heading} AS ({edited.text}) SELECT * FROM {quote_name(statement.view.name)} LIMIT 0"
+        whole = EditedText(
+            statement.text, statement.start, statement.end, [Edit(statement.start, statement.end, shown)]
+        )
+        plan = await self._await_service(whole, self._plan(shown, self.transaction.settings))
+        fields = results.answer_columns(_list_columns(plan), intervals=False)
+        self.views.define(SessionView(statement.view.name, edited.text, fields, heading))
+
+    async def _ask_for_cursor(self, cursor: OpenCursor) -> StatementResult:
+        """The answer of a cursor's question, at the settings of its DECLARE."""
+        if cursor.statement.kind is StatementKind.CATALOG:
+            return await self._look(cursor.statement, cursor.bound)
+        return await self._ask(cursor.statement, cursor.values, cursor.settings)
+
+    async def _plan(self, text: str, settings: SessionSettings) -> AnyPlan:
         """A plan of a question, at the epsilon that is set if it can be."""
-        service, settings = self._services.service, self.transaction.settings
+        service = self._services.service
         try:
             epsilon, within = settings.epsilon_or_within
             question = Question(text, epsilon, within, settings.confidence, dialect=settings.dialect)
@@ -156,13 +232,18 @@ class StatementExecutor:
     def _question(self, statement: Statement, values: Sequence[Any]) -> EditedText:
         found = statement.tokens
         edits = [*parameters.substitute_values(found, values), *adapt_to_parser(found, self._services.policy)]
+        edits += self.views.expand(found)
         return EditedText(statement.text, statement.start, statement.end, edits)
 
-    async def _ask(self, statement: Statement, values: Sequence[Any]) -> StatementResult:
-        settings = self.transaction.settings
-        # constants cost nothing at any epsilon, so none need be set for them
-        epsilon, within = (_DEFAULT_EPSILON, None) if is_constant(statement.tokens) else settings.epsilon_or_within
+    async def _ask(self, statement: Statement, values: Sequence[Any], settings: SessionSettings) -> StatementResult:
+        """Ask a question. One that has no rows whatever the data holds is answered by its plan, and asked of nobody."""
         edited = self._question(statement, values)
+        free = await self._plan_if_free(statement, values, edited, settings)
+        if free is not None and free.empty is not None:
+            return StatementResult("SELECT", results.answer_columns(free.empty, settings.intervals))
+        # constants cost nothing at any epsilon, so none need be set for them
+        is_free = free is not None or is_constant(statement.tokens)
+        epsilon, within = (_DEFAULT_EPSILON, None) if is_free else settings.epsilon_or_within
         question = Question(edited.text, epsilon, within, settings.confidence, settings.request, settings.dialect)
         answer = await self._await_service(edited, self._services.service.ask(self._who, question))
         if settings.request:
@@ -171,6 +252,24 @@ class StatementExecutor:
         rows = await self._await_service(edited, self._rows(answer, settings.intervals))
         quiet = settings.get("client_min_messages") in {"warning", "error", "fatal", "panic"}
         return StatementResult("SELECT", fields, rows, None if quiet else results.receipt_notice(answer))
+
+    async def _plan_if_free(
+        self, statement: Statement, values: Sequence[Any], edited: EditedText, settings: SessionSettings
+    ) -> CompoundPlan | None:
+        """The plan of a question that releases nothing; None where it may, or where that need not be known.
+
+        It need be known of a question that may have no rows, and where no epsilon is set.
+        """
+        is_priced = bool(settings.get("tacit.epsilon") or settings.get("tacit.within"))
+        if is_constant(statement.tokens) or (is_priced and not may_have_no_rows(statement.tokens, values)):
+            return None
+        try:
+            plan = await self._await_service(edited, self._plan(edited.text, settings))
+        except WireError as error:
+            if error.sqlstate == CANCELED or is_priced:
+                raise
+            return None  # what is said first is that there is no epsilon
+        return plan if isinstance(plan, CompoundPlan) and not plan.members else None
 
     async def _rows(self, answer: Answer, intervals: bool) -> results.Rows:
         """The rows of an answer; those of a long one are made in a thread, not on the event loop."""
@@ -191,7 +290,10 @@ class StatementExecutor:
         self.credential.check()
         edited = _keep_text(statement)
         request = CatalogStatement(
-            edited.text, self.transaction.settings.shared_settings, parameters=BoundParameters(types)
+            edited.text,
+            self.transaction.settings.shared_settings,
+            parameters=BoundParameters(types),
+            views=self.views.catalog_views,
         )
         self._admit(edited)
         return await self._await_catalog(
@@ -210,7 +312,7 @@ class StatementExecutor:
             budget = await self._await_service(edited, self._services.service.budget(self._who))
             settings[BUDGET] = json.dumps(results.budget_row(budget))
         sets = any(token.text.lower() == "set_config" for token in statement.tokens)
-        request = CatalogStatement(edited.text, settings, WATCHED if sets else (), bound)
+        request = CatalogStatement(edited.text, settings, WATCHED if sets else (), bound, self.views.catalog_views)
         self._admit(edited)
         work = self._services.catalog.run(self._who, self._database, request)
         found: CatalogResult = await self._await_catalog(statement, edited, work)
@@ -266,3 +368,9 @@ class StatementExecutor:
 def _keep_text(statement: Statement) -> EditedText:
     """The text of a statement as it is."""
     return EditedText(statement.text, statement.start, statement.end, ())
+
+
+def _list_columns(plan: AnyPlan) -> tuple[AnswerColumn, ...]:
+    """The columns that a plan's answer has; those of an empty one are as they would be with rows."""
+    empty = plan.empty if isinstance(plan, CompoundPlan) else None
+    return answer_columns(plan.recipe) if empty is None else empty

@@ -37,6 +37,8 @@ from tacit.serve.pgwire.types import (
     TEXT,
     TIMESTAMP,
     UNKNOWN,
+    array_of,
+    element_of,
     type_oid,
 )
 
@@ -44,6 +46,7 @@ MOST_PARAMETERS = 1_000
 _OPERATORS = frozenset({"=", "<", ">", "<=", ">=", "<>", "!=", "+", "-", "*", "/", "%"})
 _MAX_LOOKBACK = 40  # tokens to the left that are looked at: types are found in time proportional to the text
 _BETWEEN_EXPRESSIONS = frozenset({",", "AND", "OR", "NOT", "WHERE", "HAVING", "ON", "SELECT", "WHEN", "THEN", "ELSE"})
+_QUANTIFIERS = frozenset({"ANY", "SOME", "ALL"})
 _CONSTANTS = frozenset({"parameter", "text", "number"})
 _SAME_TYPE_FUNCTIONS = frozenset({"LEAST", "GREATEST", "COALESCE", "NULLIF", "ABS"})  # whose arguments are of one type
 _ARGUMENTS = {
@@ -108,9 +111,10 @@ def infer_type_at(found: Sequence[Token], index: int, opening: int, columns: Map
 
     before = key(index - 1)
     if key(index + 1) == "::" and index + 2 < len(found):
-        return OID_BY_NAME.get(found[index + 2].text)
+        return skip_casts(found, index + 1)[1]
     if before == "(" and key(index - 2) == "CAST" and key(index + 1) == "AS" and index + 2 < len(found):
-        return OID_BY_NAME.get(found[index + 2].text)
+        kind = OID_BY_NAME.get(found[index + 2].text)
+        return array_of(kind) if "[" in {key(index + 3), key(index + 4)} else kind
     if before in {"LIMIT", "OFFSET"}:
         return INT8
     if before in {"LIKE", "ILIKE"}:
@@ -127,6 +131,9 @@ def infer_type_at(found: Sequence[Token], index: int, opening: int, columns: Map
     if key(index + 1) in _OPERATORS:
         return column(index + 4 if key(index + 3) == "." else index + 2)
     caller = key(opening - 1)
+    if caller in _QUANTIFIERS and key(opening - 2) in _OPERATORS:
+        kind = column(opening - 3)
+        return array_of(kind) if before == "(" else kind
     if caller == "IN":
         return column(opening - 3 if key(opening - 2) == "NOT" else opening - 2)
     if caller in _SAME_TYPE_FUNCTIONS:
@@ -208,6 +215,8 @@ def write_literal(value: object) -> str:
         case Decimal():
             shown = format(value, "f")
             return f"({shown})" if shown.startswith("-") else shown
+        case list():
+            return f"ARRAY[{', '.join(map(write_literal, value))}]"
         case datetime.datetime():
             return f"TIMESTAMP '{value.isoformat(' ')}'"
         case datetime.date():
@@ -216,13 +225,19 @@ def write_literal(value: object) -> str:
             return quote_text(str(value))
 
 
+def _example(oid: int) -> Any:
+    """Some value of a type; of an array, a list of one."""
+    element = element_of(oid)
+    return _EXAMPLES.get(oid, "2000-01-01") if element is None else [_example(element)]
+
+
 def example_values(found: Sequence[Token], types: Sequence[int]) -> list[Any]:
     """Some value for each parameter, to find out the types of columns with, which do not depend on it.
 
     A text may stand where a date does, so the example of a text is a day; where a function takes few texts, one of
     these.
     """
-    examples = [_EXAMPLES.get(oid, "2000-01-01") for oid in types]
+    examples = [_example(oid) for oid in types]
     brackets = enclosing_brackets(found)
     for index, token in enumerate(found):
         if token.kind == "parameter" and 0 < int(token.text[1:]) <= len(examples):
@@ -253,7 +268,7 @@ def skip_casts(found: Sequence[Token], position: int) -> tuple[int, int | None]:
     """Where casts end that start at a position, and the type of the first one; None where there is no cast."""
     kind = None
     while position + 1 < len(found) and found[position].key == "::" and found[position + 1].text in OID_BY_NAME:
-        kind = OID_BY_NAME[found[position + 1].text] if kind is None else kind
+        named: int | None = OID_BY_NAME[found[position + 1].text]
         position += 2
         following = tuple(token.key for token in found[position : position + 3])
         more = next((words for words in _MORE_WORDS if following[: len(words)] == words), ())
@@ -262,4 +277,8 @@ def skip_casts(found: Sequence[Token], position: int) -> tuple[int, int | None]:
             while position < len(found) and found[position].key != ")":
                 position += 1
             position = min(position + 1, len(found))
+        if [token.key for token in found[position : position + 2]] == ["[", "]"]:
+            named = array_of(named)
+            position += 2
+        kind = named if kind is None else kind
     return position, kind

@@ -14,6 +14,7 @@ from typing import Any
 from tacit.policy.model import Policy
 from tacit.serve.pgwire import parameters, protocol, results
 from tacit.serve.pgwire.catalog_backend import BoundParameters
+from tacit.serve.pgwire.cursors import OpenCursor
 from tacit.serve.pgwire.execution import StatementExecutor
 from tacit.serve.pgwire.protocol import MessageReader, WireColumn
 from tacit.serve.pgwire.results import EncodedRows, StatementResult
@@ -41,6 +42,8 @@ _MOST_PORTALS = 16  # each may hold an answer
 _MOST_HELD = 4_000_000  # bytes of rows that they hold for later
 _MOST_HELD_BY_ANALYST = 64_000_000  # over all sessions
 _MOST_BYTES = 200_000  # of all values of a portal
+_TRANSACTION_ENDS = frozenset({StatementKind.COMMIT, StatementKind.ROLLBACK})
+_CURSOR_KINDS = frozenset({StatementKind.FETCH, StatementKind.CLOSE, StatementKind.SET}) | _TRANSACTION_ENDS
 
 
 @dataclass(frozen=True)
@@ -73,10 +76,7 @@ class Portal:
     @property
     def byte_size(self) -> int:
         """About how many bytes its rows take."""
-        if self.outcome is None:
-            return 0
-        rows = self.outcome.rows
-        return rows.size if isinstance(rows, EncodedRows) else _CELL * len(rows) * len(self.outcome.fields or ())
+        return 0 if self.outcome is None else _estimate_bytes(self.outcome)
 
     async def execute(self, performer: StatementExecutor, most: int) -> Iterable[bytes]:
         """The next rows, `most` of them unless that is 0, and the end or a pause. The first call performs."""
@@ -93,7 +93,11 @@ class Portal:
             self.outcome = replace(outcome, rows=())  # asked once, and all of it is sent
             return outcome.encode_copy(copy)
         if outcome.fields is None:
-            return [protocol.encode_complete(outcome.tag)]
+            notices = [protocol.encode_notice(*outcome.notice)] if first and outcome.notice is not None else []
+            return [*notices, protocol.encode_complete(outcome.tag)]
+        if outcome.tag == "FETCH" and isinstance(outcome.rows, EncodedRows) and any(self.formats):
+            what = "rows about the catalog from a cursor are sent as text"
+            raise WireError(UNSUPPORTED, what, "ask for text results, or without a cursor")
         fields = results.apply_formats(outcome.fields, self.formats)
         if self.described is not None and fields != self.described:
             raise _result_type_error()
@@ -104,8 +108,18 @@ class Portal:
         if self.sent < len(outcome.rows):
             return chain(rows, notices, [protocol.SUSPENDED])
         self.outcome, self.sent = replace(outcome, rows=()), 0  # asked once, and all of it is sent
-        tag = f"{outcome.tag} {len(left)}" if outcome.tag == "SELECT" else outcome.tag
-        return chain(rows, notices, [protocol.encode_complete(tag)])
+        return chain(rows, notices, [protocol.encode_complete(outcome.write_tag(len(left)))])
+
+
+def _cursor_bytes(cursor: OpenCursor) -> int:
+    """About how many bytes the rows of a cursor take."""
+    return 0 if cursor.outcome is None else _estimate_bytes(cursor.outcome)
+
+
+def _estimate_bytes(outcome: StatementResult) -> int:
+    """About how many bytes rows take."""
+    rows = outcome.rows
+    return rows.size if isinstance(rows, EncodedRows) else _CELL * len(rows) * len(outcome.fields or ())
 
 
 def _name(body: MessageReader) -> str:
@@ -172,7 +186,7 @@ class ExtendedProtocol:
         if words > _MOST_TOKENS or sum(len(each.text) for each in (*others, made)) > _MOST_CHARACTERS:
             raise WireError(TOO_MUCH, "the prepared statements are too long together", "close some")
         self.described.pop(name, None)
-        catalog = made.kind is StatementKind.CATALOG  # whose types PostgreSQL finds
+        catalog = made.subject.kind is StatementKind.CATALOG  # whose types PostgreSQL finds
         types = tuple(given) if catalog else parameters.infer_types(made.tokens, given, self.policy)
         self.statements[name] = PreparedStatement(made, types)
         return protocol.PARSED
@@ -185,7 +199,7 @@ class ExtendedProtocol:
         wanted = body.formats()
         body.end()
         prepared = self._statement(called)
-        catalog = prepared.statement.kind is StatementKind.CATALOG  # whose parameters PostgreSQL checks and reads
+        catalog = prepared.statement.subject.kind is StatementKind.CATALOG  # whose parameters PostgreSQL reads
         if not catalog and (len(values) != len(prepared.types) or len(formats) not in {0, 1, len(values)}):
             what = f"there are {len(values)} values for {len(prepared.types)} parameters"
             raise WireError(PROTOCOL, what, "give one value for each parameter")
@@ -211,8 +225,9 @@ class ExtendedProtocol:
         if kind == b"S":
             prepared = self._statement(name)
             types = prepared.types
-            if prepared.statement.kind is StatementKind.CATALOG:
-                types, fields = await self.performer.describe_catalog(prepared.statement, types)
+            if prepared.statement.subject.kind is StatementKind.CATALOG:
+                types, fields = await self.performer.describe_catalog(prepared.statement.subject, types)
+                fields = None if prepared.statement.kind is StatementKind.DECLARE else fields
                 self.statements[name] = replace(prepared, types=types)
             else:
                 examples = parameters.example_values(prepared.statement.tokens, types)
@@ -222,6 +237,8 @@ class ExtendedProtocol:
             return protocol.encode_parameter_description(types) + shown
         if kind != b"P":
             raise WireError(PROTOCOL, "only statements and portals are described")
+        if name not in self.portals and name in self.performer.cursors.opened:
+            return protocol.encode_row_description(self.performer.cursors.opened[name].fields)
         portal = self._portal(name)
         if portal.prepared.statement.kind is StatementKind.CATALOG and portal.outcome is None:
             portal.outcome = await self.performer.outcome(portal.prepared.statement, (), portal.bound)  # free, and once
@@ -245,6 +262,7 @@ class ExtendedProtocol:
         body.end()
         portal = self._portal(name)
         messages = await portal.execute(self.performer, max(0, most))
+        self.check_cursors(portal.prepared.statement)
         self._check_held(name)
         self.forget_statements(portal.prepared.statement)
         return messages
@@ -264,9 +282,29 @@ class ExtendedProtocol:
         what = f"the portals hold more than {most // 1_000_000:,} MB of rows that were not fetched"
         raise WireError(TOO_MUCH, what, "fetch all rows of a portal at once, or close some")
 
+    def check_cursors(self, done: Statement) -> None:
+        """After FETCH, count the rows of its cursor, and forget that where all hold too much."""
+        if done.kind not in _CURSOR_KINDS:
+            return
+        total, cursors = self._count_held(), self.performer.cursors
+        if done.fetch is None or done.fetch.name not in cursors.opened:
+            return
+        own = _cursor_bytes(cursors.opened[done.fetch.name])
+        if own < self.held and self.held > _MOST_HELD:
+            most = _MOST_HELD
+        elif total > _MOST_HELD_BY_ANALYST:
+            most = _MOST_HELD_BY_ANALYST
+        else:
+            return
+        cursors.close(done.fetch.name)
+        self._count_held()
+        what = f"the cursors and portals hold more than {most // 1_000_000:,} MB of rows"
+        raise WireError(TOO_MUCH, what, "close some cursors")
+
     def _count_held(self) -> int:
-        """Count the rows that the portals hold; the bytes that all sessions of the analyst hold."""
+        """Count the rows that portals and cursors hold; the bytes that all sessions of the analyst hold."""
         now, who = sum(each.byte_size for each in self.portals.values()), self.performer.credential.name
+        now += sum(map(_cursor_bytes, self.performer.cursors.opened.values()))
         total = self.performer.held.get(who, 0) + now - self.held
         self.held = now
         self.performer.held[who] = total
@@ -306,6 +344,8 @@ class ExtendedProtocol:
     def end(self) -> None:
         """Forget everything now: the garbage collector may be long in coming."""
         self.end_transaction()
+        self.performer.cursors.close("")
+        self._count_held()
         self.statements.clear()
         self.described.clear()
 

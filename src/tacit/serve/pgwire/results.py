@@ -53,7 +53,11 @@ class StatementResult:
     @property
     def command_tag(self) -> str:
         """The tag with the number of rows."""
-        return f"{self.tag} {len(self.rows)}" if self.tag == "SELECT" else self.tag
+        return self.write_tag(len(self.rows))
+
+    def write_tag(self, rows: int) -> str:
+        """The tag with so many rows."""
+        return f"{self.tag} {rows}" if self.tag in {"SELECT", "FETCH"} else self.tag
 
     def encode_copy(self, how: CopyFormat) -> Iterator[bytes]:
         """All of it as COPY sends it, from the first message to the last."""

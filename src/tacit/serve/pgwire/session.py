@@ -20,7 +20,7 @@ from tacit.serve.pgwire.sqlstate import (
     protocol_error,
     unsupported_error,
 )
-from tacit.serve.pgwire.statements import Statement, StatementKind
+from tacit.serve.pgwire.statements import Statement
 from tacit.serve.pgwire.tokens import split_statements, tokenize_statements
 from tacit.serve.pgwire.transaction import IDLE
 
@@ -153,7 +153,7 @@ class WireSession:
         text = body.text()
         body.end()
         parts = [self._services.classify(text, part) for part in split_statements(tokenize_statements(text))]
-        questions = sum(part.kind is StatementKind.QUESTION for part in parts)
+        questions = sum(part.is_question for part in parts)
         if questions > 1:
             raise multiple_questions_error(questions)
         if not parts:
@@ -167,6 +167,7 @@ class WireSession:
 
     async def _perform(self, part: Statement) -> None:
         outcome = await self._performer.outcome(part)
+        self._extended.check_cursors(part)
         self._extended.forget_statements(part)
         if part.copy is not None:
             await self._send(outcome.encode_copy(part.copy))

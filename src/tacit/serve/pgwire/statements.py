@@ -6,7 +6,7 @@ Only questions are ever charged, and they are told from the rest by the tables t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from itertools import pairwise
 
@@ -14,7 +14,15 @@ from tacit.policy.model import Policy
 from tacit.query.lexer import Token
 from tacit.serve.pgwire.casts import CastRewriter
 from tacit.serve.pgwire.copy_out import CopyFormat, parse_copy
+from tacit.serve.pgwire.cursor_statements import (
+    CursorDeclaration,
+    FetchCommand,
+    parse_close,
+    parse_declare,
+    parse_fetch,
+)
 from tacit.serve.pgwire.edits import Edit
+from tacit.serve.pgwire.session_views import DroppedViews, ViewDefinition, parse_create_view, parse_drop_view
 from tacit.serve.pgwire.settings import is_setting
 from tacit.serve.pgwire.sqlstate import SYNTAX, WireError, unsupported_error
 
@@ -23,7 +31,6 @@ _SELECTS = frozenset({"SELECT", "WITH", "(", "VALUES", "TABLE", "FROM"})
 _CATALOG_SCHEMAS = frozenset({"pg_catalog", "information_schema", "tacit"})
 _IGNORED = {
     "DEALLOCATE": "DEALLOCATE",
-    "CLOSE": "CLOSE CURSOR",
     "UNLISTEN": "UNLISTEN",
     "RELEASE": "RELEASE",
     "SAVEPOINT": "SAVEPOINT",
@@ -33,9 +40,6 @@ _NEVER = "nothing is ever written: SELECT ... only"
 _REFUSED = {
     "LISTEN": "there is nothing to wait for",
     "NOTIFY": "notifications are not supported",
-    "DECLARE": "an answer is small: fetch all of it, without a named cursor",
-    "FETCH": "an answer is small: fetch all of it, without a named cursor",
-    "MOVE": "an answer is small: fetch all of it, without a named cursor",
     "PREPARE": "let the client prepare the statement: the protocol has messages for it",
     "EXECUTE": "let the client prepare the statement: the protocol has messages for it",
     "LOCK": "there is nothing to lock",
@@ -54,6 +58,11 @@ class StatementKind(Enum):
     COMMIT = auto()
     ROLLBACK = auto()
     ROLLBACK_TO = auto()
+    DECLARE = auto()
+    FETCH = auto()
+    CLOSE = auto()
+    CREATE_VIEW = auto()
+    DROP_VIEW = auto()
     IGNORED = auto()
     EMPTY = auto()
 
@@ -69,7 +78,12 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement of the client's text, from `start` to `end` in it. Rows are sent as `copy` says where it is there."""
+    """A statement of the client's text, from `start` to `end` in it. Rows are sent as `copy` says where it is there.
+
+    DECLARE has the `declaration` of a cursor, and `tokens` and `kind_inside` of the question that it is for. FETCH and
+    MOVE have `fetch`, and CLOSE the `name` of a cursor, "" for all. CREATE TEMP VIEW has `view` and the `tokens` of its
+    question, and DROP VIEW `dropped`.
+    """
 
     kind: StatementKind
     text: str
@@ -78,6 +92,23 @@ class Statement:
     name: str = ""
     assignments: tuple[Assignment, ...] = ()
     copy: CopyFormat | None = None
+    declaration: CursorDeclaration | None = None
+    fetch: FetchCommand | None = None
+    kind_inside: StatementKind | None = None
+    view: ViewDefinition | None = None
+    dropped: DroppedViews | None = None
+
+    @property
+    def subject(self) -> Statement:
+        """The statement that is performed in the end, whose parameters are bound: of DECLARE the question in it."""
+        if self.kind_inside is None:
+            return self
+        return replace(self, kind=self.kind_inside, tag="SELECT", declaration=None, kind_inside=None, view=None)
+
+    @property
+    def is_question(self) -> bool:
+        """Whether it is a question, or a cursor for one."""
+        return self.kind is not StatementKind.CREATE_VIEW and self.subject.kind is StatementKind.QUESTION
 
     @property
     def forgets(self) -> str | None:
@@ -138,6 +169,29 @@ def classify_statement(text: str, found: Sequence[Token], policy: Policy, *, has
             if not inner or not (_is_question(inner, policy) or is_constant(inner)):
                 raise unsupported_error("COPY of what is no question", "COPY (SELECT COUNT(*) FROM ...) TO STDOUT")
             return Statement(StatementKind.QUESTION, text, tuple(inner), "COPY", copy=copy)
+        case "DECLARE":
+            declaration, inner = parse_declare(found)
+            of = classify_statement(text, inner, policy, has_catalog=has_catalog)
+            if of.tag != "SELECT":
+                raise unsupported_error("a cursor for what is no question", "DECLARE c CURSOR FOR SELECT ...")
+            tag, kind = "DECLARE CURSOR", StatementKind.DECLARE
+            return Statement(kind, text, of.tokens, tag, declaration=declaration, kind_inside=of.kind)
+        case "CREATE":
+            view, inner = parse_create_view(found)
+            of = classify_statement(text, inner, policy, has_catalog=has_catalog)
+            if of.kind is not StatementKind.QUESTION or of.copy is not None:
+                raise unsupported_error("a view of what is no question", "CREATE TEMP VIEW v AS SELECT ... FROM ...")
+            if any(token.kind == "parameter" for token in inner):
+                raise unsupported_error("a view with parameters", "write the values into its question")
+            kind = StatementKind.CREATE_VIEW
+            return Statement(kind, text, of.tokens, "CREATE VIEW", view=view, kind_inside=of.kind)
+        case "DROP":
+            return Statement(StatementKind.DROP_VIEW, text, made, "DROP VIEW", dropped=parse_drop_view(found))
+        case "FETCH" | "MOVE":
+            return Statement(StatementKind.FETCH, text, made, first.key, fetch=parse_fetch(found))
+        case "CLOSE":
+            name = parse_close(found)
+            return Statement(StatementKind.CLOSE, text, made, "CLOSE CURSOR" if name else "CLOSE CURSOR ALL", name=name)
     if first.key in _IGNORED:
         name = found[-1].text if first.key == "DEALLOCATE" and found[-1].key != "ALL" else ""
         return Statement(StatementKind.IGNORED, text, made, _IGNORED[first.key], name=name)
@@ -188,6 +242,16 @@ def is_constant(found: Sequence[Token]) -> bool:
     """Whether a SELECT names no table and calls no function."""
     calls = (before.kind in {"word", "name"} and after.key == "(" for before, after in pairwise(found))
     return not any(token.key == "FROM" for token in found) and not any(calls)
+
+
+def may_have_no_rows(found: Sequence[Token], values: Sequence[object]) -> bool:
+    """Whether a question has a constant by which tools ask for no rows: LIMIT 0, WHERE 1 = 0, FALSE, NOT TRUE.
+
+    Where it has none, its plan alone says whether there may be rows.
+    """
+    return any(token.key in {"FALSE", "TRUE", "NULL"} or token.text in {"0", "1"} for token in found) or any(
+        value in {0, 1} for value in values if isinstance(value, int)
+    )
 
 
 def _is_catalog_name(found: Sequence[Token], index: int) -> bool:

@@ -17,6 +17,7 @@ from typing import Any
 
 from tacit.query.timestamps import parse_iso_timestamp
 from tacit.query.types import Type
+from tacit.serve.pgwire.arrays import read_binary_array, read_text_array
 from tacit.serve.pgwire.sqlstate import BAD_TEXT, OUT_OF_RANGE, UNSUPPORTED, WireError
 
 BOOL, CHAR, NAME, INT8, INT2, INT4, TEXT, OID = 16, 18, 19, 20, 21, 23, 25, 26
@@ -34,6 +35,12 @@ _ARRAYS = {
     TIMESTAMP: 1115,
     DATE: 1182,
     NUMERIC: 1231,
+    NAME: 1003,
+    BPCHAR: 1014,
+    VARCHAR: 1015,
+    FLOAT4: 1021,
+    OID: 1028,
+    TIMESTAMPTZ: 1185,
 }
 _ELEMENTS = {array: element for element, array in _ARRAYS.items()}
 _TEXTS = frozenset({TEXT, VARCHAR, BPCHAR, NAME, CHAR, UNKNOWN, 0})
@@ -83,6 +90,24 @@ OID_BY_NAME = {
 }
 
 
+def type_name(oid: int) -> str:
+    """What a type of a column of an answer is called in a cast."""
+    element = _ELEMENTS.get(oid)
+    if element is not None:
+        return f"{type_name(element)}[]"
+    return next((name for name, known in OID_BY_NAME.items() if known == oid), "text")
+
+
+def array_of(element: int | None) -> int | None:
+    """The type of arrays of a type; None where there is none."""
+    return None if element is None else _ARRAYS.get(element)
+
+
+def element_of(oid: int) -> int | None:
+    """The type of the items of an array type; None of what is no array."""
+    return _ELEMENTS.get(oid)
+
+
 def size_of(oid: int) -> int:
     """The bytes of a type; -1 where they vary."""
     return _SIZES.get(oid, -1)
@@ -107,14 +132,24 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "t" if value else "f"
     if isinstance(value, float):
-        if math.isnan(value):
-            return "NaN"
-        return ("Infinity" if value > 0 else "-Infinity") if math.isinf(value) else repr(value)
+        return _write_float(value)
     if isinstance(value, Decimal):
         return format(value, "f")
     if isinstance(value, datetime.datetime):
         return value.isoformat(" ")
     return value.isoformat() if isinstance(value, datetime.date) else str(value)
+
+
+def _write_float(value: float) -> str:
+    """The shortest text that is this float, as PostgreSQL writes it: 38 and not 38.0, and 1e+15."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+    shown = repr(value).removesuffix(".0")
+    if 1e15 <= abs(value) < 1e16:  # which Python writes out
+        digits = shown.lstrip("-").replace(".", "")
+        fraction = digits[1:].rstrip("0")
+        shown = f"{'-' if value < 0 else ''}{digits[0]}{'.' if fraction else ''}{fraction}e+15"
+    return shown
 
 
 def _binary(value: Any, oid: int) -> bytes:
@@ -170,7 +205,11 @@ def _binary_number(number: Decimal) -> bytes:
 
 
 def decode(data: bytes, oid: int, *, binary: bool) -> Any:
-    """The value of a parameter: text, number, date, or a condition."""
+    """The value of a parameter: text, number, date, a condition, or a list of these."""
+    element = _ELEMENTS.get(oid)
+    if element is not None:
+        items = read_binary_array(data, element) if binary else read_text_array(data)
+        return [None if item is None else decode(item, element, binary=binary) for item in items]
     try:
         value = _from_binary(data, oid) if binary else _from_text(data.decode(), oid)
     except (ValueError, struct.error, InvalidOperation, OverflowError):

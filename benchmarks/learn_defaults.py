@@ -182,7 +182,7 @@ def having(**values: Any) -> Iterator[None]:
 
 CANDIDATES: dict[str, tuple[Any, ...]] = {
     "SHARE": (Fraction(1, 8), Fraction(1, 4), Fraction(1, 3), Fraction(1, 2)),
-    "LEAST_SIGNAL": (0.0, 25.0, 50.0, 100.0, 200.0, 400.0, float("inf")),
+    "LEAST_SIGNAL": (0.0, 3.0, 6.0, 12.0, 24.0, 48.0, float("inf")),
     "TAIL": (0.01, 0.02, 0.05, 0.1),
     "_DOUBT": (0.5, 1.0, 1.5, 2.0, 3.0),
 }

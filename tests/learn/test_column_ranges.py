@@ -234,4 +234,4 @@ def test_ranges_need_bounds():
 
 
 def test_the_constants_are_those_of_the_page():
-    assert (Fraction(1, 4), 0.1, 50.0) == (column_ranges.SHARE, column_ranges.TAIL, column_ranges.LEAST_SIGNAL)
+    assert (Fraction(1, 4), 0.1, 6.0) == (column_ranges.SHARE, column_ranges.TAIL, column_ranges.LEAST_SIGNAL)

@@ -36,7 +36,8 @@ _WIDE = 14  # columns from which Gaussian noise is less than Laplace's, at usual
 # chosen on synthetic data: benchmarks/learn_defaults.md
 TAIL = 0.1  # of the values that are not 0: about how many may be beyond either end
 SHARE = Fraction(1, 4)  # of epsilon and delta, for the ranges
-LEAST_SIGNAL = 50.0  # epsilon rows/columns from which ranges are learned where nothing else is said
+LEAST_SIGNAL = 6.0  # rows in standard deviations of a count's noise, from which ranges are learned by "auto"
+_LEAST_WIDTH = 1e-90  # below which the arithmetic of a fit would underflow
 _NARROW = 0.5  # of the declared width: a range that is no narrower is not used
 _DOUBT = 1.0  # deviations of its noise up to which a sum of counts is taken for none
 
@@ -137,13 +138,12 @@ class ColumnRanges:
         """
         lower, upper = self.lower.copy(), self.upper.copy()
         for column, counts in enumerate(noisy):
-            high = _find_end(counts, self.deviation, self.rows)
-            low = _find_end(counts[::-1], self.deviation, self.rows)
+            high, low = _find_end(counts, self.deviation), _find_end(counts[::-1], self.deviation)
             if high is None or low is None:
                 continue
             ends = -_edge(low, self.tops[column]), _edge(high, self.tops[column])
             found = max(lower[column], ends[0]), min(upper[column], ends[1])
-            if 0 < found[1] - found[0] < _NARROW * (upper[column] - lower[column]):
+            if _LEAST_WIDTH < found[1] - found[0] < _NARROW * (upper[column] - lower[column]):
                 lower[column], upper[column] = found
         return lower, upper
 
@@ -159,13 +159,13 @@ def plan_ranges(scaling: str, facts: DeclaredParameters, *, has_bounds: bool, ha
     if scaling == "ranges" and not has_bounds:
         what = "ranges are learned inside of declared bounds, and there are none"
         raise ParameterError("scaling", what, fix='declare rough ones, bounds=(-1e6, 1e6), or scaling="bounds"')
-    signal = float(facts.epsilon) * facts.rows / max(1, facts.columns)
-    if scaling == "bounds" or (scaling == "auto" and (has_norm or not has_bounds or signal < LEAST_SIGNAL)):
+    if scaling == "bounds" or (scaling == "auto" and (has_norm or not has_bounds)):
         return None
     ends = facts.lower, facts.upper
-    return ColumnRanges.calibrate(
+    found = ColumnRanges.calibrate(
         facts.epsilon * SHARE, facts.delta * SHARE, ends, rows=facts.rows, neighbors=facts.neighbors
     )
+    return None if scaling == "auto" and facts.rows < LEAST_SIGNAL * found.deviation else found
 
 
 def _changes(neighbors: Neighbors) -> int:
@@ -173,22 +173,22 @@ def _changes(neighbors: Neighbors) -> int:
     return 1 if neighbors is Neighbors.ADD_REMOVE else 2
 
 
-def _find_end(counts: Array, deviation: float, rows: int) -> float | None:
-    """How many bins of the first ones are beyond the end, with the part of the next one; None where all are."""
-    others = min(max(float(rows - counts[LEVELS]), 0.0), float(rows))
-    tail, left = TAIL * others, 0.0
+def _find_end(counts: Array, deviation: float) -> int | None:
+    """How many bins of the first ones are beyond the end; None where all are.
+
+    Bins are left out whole: where in a bin its values are is not known, and all of them may be at its outer edge.
+    """
+    others = float(counts.sum() - counts[LEVELS])
+    tail, left = TAIL * max(others, 0.0), 0.0
     for place, count in enumerate(counts):
         if left + count > tail + _DOUBT * deviation * math.sqrt(place + 1):
-            part = (tail - left) / count if count > deviation else 0.0
-            return place + min(max(part, 0.0), 1.0)
+            return place
         left += float(count)
     return None
 
 
-def _edge(place: float, top: int) -> float:
-    """The value that so many bins are beyond, from the largest values on: 2^top at 0, and 0 from `LEVELS` on."""
+def _edge(place: int, top: int) -> float:
+    """The value that so many bins are beyond, from the largest values on: 2^top at 0, and 0 at `LEVELS`."""
     if place < LEVELS:
-        return math.ldexp(2.0 ** -(place % 1), int(top) - int(place))
-    if place < LEVELS + 1:
-        return 0.0
-    return -math.ldexp(2.0 ** (place % 1), int(top) - BINS + int(place))
+        return math.ldexp(1.0, int(top) - place)
+    return 0.0 if place == LEVELS else -math.ldexp(1.0, int(top) - BINS + place)

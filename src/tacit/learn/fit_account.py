@@ -41,6 +41,8 @@ from tacit.privacy.unit import Neighbors
 
 _WAIT = 60.0  # seconds for the transactions of others
 _MOST_ANCESTORS = 64
+_ENDING = ".account"
+ACCOUNTS_VARIABLE = "TACIT_LEARN_ACCOUNTS"  # where a process tells those that it starts of its accounts
 _TABLES = """
 CREATE TABLE terms (epsilon TEXT, delta TEXT, neighbors TEXT, open INTEGER);
 CREATE TABLE limits (epsilon INTEGER, delta_a INTEGER, rho INTEGER, delta_b INTEGER);
@@ -68,7 +70,7 @@ class AccountTerms:
         if guarantee.neighbors is not self.neighbors:
             if self.neighbors is Neighbors.ADD_REMOVE:
                 what = "a fit under replace promises nothing for a row that is added or removed, as the budget does"
-                fix = f'tacit.learn.budget({self._text}, neighbors="replace")'
+                fix = f'tacit.learn.budget({self.text}, neighbors="replace")'
                 raise Refused(ErrorCode.BUDGET, what, fix=fix)
             guarantee, loss = guarantee.for_replace(), Group(loss, 2)
         concentrated = compute_charge(loss)
@@ -91,7 +93,8 @@ class AccountTerms:
         return both if _count_fits(first, both) > _count_fits(first, alone) else alone
 
     @property
-    def _text(self) -> str:
+    def text(self) -> str:
+        """The same as arguments of `budget`."""
         return f"epsilon={float(self.epsilon):g}, delta={float(self.delta):g}"
 
 
@@ -146,9 +149,14 @@ class FitAccount:
             raise _refuse_overspending(terms, [*before, price])
         self._file.execute("INSERT INTO charges VALUES (?, ?, ?, ?, ?)", (*price.grains, encode(lost)))
 
-    def close(self) -> None:
-        """Let no fit be charged from now on."""
-        self._file.execute("UPDATE terms SET open = 0")
+    @property
+    def is_open(self) -> bool:
+        """Whether fits are charged to it."""
+        return bool(self._file.execute("SELECT open FROM terms").fetchone()[0])
+
+    def set_open(self, is_open: bool) -> None:
+        """Let fits be charged from now on, or none."""
+        self._file.execute("UPDATE terms SET open = ?", (int(is_open),))
 
     def execute(self, statement: str) -> None:
         """Begin, commit or undo the transaction."""
@@ -188,16 +196,14 @@ def _refuse_unreachable() -> Refused:
     return Refused(ErrorCode.BUDGET, what, fix=fix)
 
 
-def create_account(
-    terms: AccountTerms, charges: Iterable[tuple[BudgetCharge, Loss]], limits: FilterLimits | None
-) -> Path:
-    """A new file with what was declared and charged before. Its name tells the process that holds it."""
+def create_account(terms: AccountTerms) -> Path:
+    """A new file with what was declared. Its name tells the process that holds it."""
     folder = accounts_folder()
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         if not _is_own(folder):
             raise PermissionError
-        path = folder / f"{os.getpid()}-{_start_of(os.getpid())}-{token_hex(8)}.account"
+        path = folder / f"{os.getpid()}-{_start_of(os.getpid())}-{token_hex(8)}{_ENDING}"
         draft = path.with_suffix(".draft")
         draft.touch(mode=0o600, exist_ok=False)
         with _connect(draft) as account:
@@ -205,11 +211,6 @@ def create_account(
             account._file.execute(
                 "INSERT INTO terms VALUES (?, ?, ?, 1)", (str(terms.epsilon), str(terms.delta), str(terms.neighbors))
             )
-            account._file.executemany(
-                "INSERT INTO charges VALUES (?, ?, ?, ?, ?)", [(*cost.grains, encode(loss)) for cost, loss in charges]
-            )
-            if limits is not None:
-                account._file.execute("INSERT INTO limits VALUES (?, ?, ?, ?)", limits.grains)
         draft.rename(path)  # other processes see a whole one or none
     except OSError:
         what = f"the account of the budget cannot be written to {folder}"
@@ -251,20 +252,32 @@ def _transaction(path: Path) -> Iterator[FitAccount]:
         raise _refuse_unreachable() from None
 
 
-def read_account(path: Path) -> tuple[list[tuple[BudgetCharge, Loss]], FilterLimits | None]:
-    """All charges, and the limits that were chosen."""
+def read_account(path: Path) -> list[tuple[BudgetCharge, Loss]]:
+    """All charges."""
     with _transaction(path) as account:
-        return account.charges, account.limits
+        return account.charges
 
 
-def remove_account(path: Path) -> tuple[list[tuple[BudgetCharge, Loss]], FilterLimits | None]:
-    """Close an account and remove its file; what was charged. A fit that waits for it finds it closed."""
+def close_account(path: Path) -> list[tuple[BudgetCharge, Loss]]:
+    """Close an account, which keeps what was charged; all charges. A fit that waits for it finds it closed."""
     with _transaction(path) as account:
-        found = account.charges, account.limits
-        account.close()
-    with suppress(OSError):  # another process reads it on a system that keeps such files
-        path.unlink()
-    return found
+        account.set_open(False)
+        return account.charges
+
+
+def reopen_account(path: Path) -> None:
+    """Let fits be charged to an account again, beside those that were; Refused where it cannot be reached."""
+    with _transaction(path) as account:
+        account.set_open(True)
+
+
+def has_ended(path: Path) -> bool:
+    """Whether an account of another process is closed, or gone with that process."""
+    process, start, *_ = path.name.split("-")
+    if not path.exists():
+        return _start_of(int(process)) != start
+    with _transaction(path) as account:
+        return not account.is_open
 
 
 def accounts_folder() -> Path:
@@ -274,16 +287,19 @@ def accounts_folder() -> Path:
 
 
 def find_ancestors_accounts() -> list[Path]:
-    """The open accounts of the processes that started this one."""
-    folder = accounts_folder()
-    if not folder.is_dir() or not _is_own(folder):
-        return []
-    return [
-        path
-        for process in list_ancestors()
-        for path in folder.glob(f"{process}-*.account")
-        if path.name.split("-")[1] == _start_of(process)
-    ]
+    """The open accounts of the processes that started this one: those that they told it of, or left to be found."""
+    told = [Path(path) for path in os.environ.get(ACCOUNTS_VARIABLE, "").split(os.pathsep) if path]
+    found, folder = {path for path in told if path.suffix == _ENDING}, accounts_folder()
+    if folder.is_dir():
+        _take_away_from_others(folder)
+        if _is_own(folder):
+            found |= {
+                path
+                for process in list_ancestors()
+                for path in folder.glob(f"{process}-*{_ENDING}")
+                if path.name.split("-")[1] == _start_of(process)
+            }
+    return sorted(path for path in found if not has_ended(path))
 
 
 def list_ancestors() -> list[int]:
@@ -300,7 +316,8 @@ def list_ancestors() -> list[int]:
 def _status_of(process: int) -> list[str] | None:
     """The state, the parent and so on of a process, where there is /proc."""
     try:
-        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        found = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2]  # the name before it may be anything
+        return found.decode("ascii").split()
     except OSError:
         return None
 
@@ -309,6 +326,14 @@ def _start_of(process: int) -> str:
     """When a process began, in ticks: the same number may be another process later. 0 where it is not told."""
     fields = _status_of(process)
     return "0" if fields is None else fields[19]
+
+
+def _take_away_from_others(folder: Path) -> None:
+    """Make a folder of this user's private again, which accounts are looked for in no other."""
+    with suppress(OSError):
+        found = folder.lstat()
+        if stat.S_ISDIR(found.st_mode) and found.st_mode & 0o077 and found.st_uid == os.getuid():
+            folder.chmod(0o700)
 
 
 def _is_own(folder: Path) -> bool:

@@ -18,6 +18,8 @@ from __future__ import annotations
 import os
 import threading
 import warnings
+import weakref
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -30,18 +32,20 @@ from tacit.accounting.filters import (
     GRAINS_PER_EPSILON,
     GRAINS_PER_RHO,
     BudgetCharge,
-    FilterLimits,
 )
-from tacit.accounting.rounding import double_above, double_below
+from tacit.accounting.rounding import digits_above, double_above, double_below
 from tacit.arithmetic import Number, to_rational, to_rational_between
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.learn.facts import read_relation
 from tacit.learn.fit_account import (
+    ACCOUNTS_VARIABLE,
     AccountTerms,
+    close_account,
     create_account,
     find_ancestors_accounts,
+    has_ended,
     read_account,
-    remove_account,
+    reopen_account,
     reserve_in_all,
 )
 from tacit.learn.fit_warnings import RepeatedFitWarning
@@ -102,9 +106,9 @@ class FitBudget:
         if not 0 <= lost < 1:
             raise ParameterError("delta", f"must be in [0, 1), got {delta!s:.40}", fix="delta=1e-6, say")
         self._terms = AccountTerms(limit, lost, read_relation(neighbors))
-        self._charges: list[tuple[BudgetCharge, Loss]] = []
-        self._limits: FilterLimits | None = None
-        self._path: Path | None = None
+        self._charges: list[tuple[BudgetCharge, Loss]] = []  # as they were read last
+        self._path: Path | None = None  # from the first block on
+        self._is_lost = False
         self._owner = os.getpid()
         self._depth = 0
 
@@ -115,9 +119,16 @@ class FitBudget:
                 raise Refused(
                     ErrorCode.BUDGET, what, fix="call tacit.learn.budget(epsilon=1, delta=1e-6) in this process"
                 )
+            if self._is_lost:
+                what = "the account of this budget was lost, so all of the budget counts as spent"
+                raise Refused(ErrorCode.BUDGET, what, fix=f"tacit.learn.budget({self._terms.text}), for other data")
             if self._path is None:
-                self._path = create_account(self._terms, self._charges, self._limits)
-                _registry.open = (*_registry.open, self._path)
+                self._path = create_account(self._terms)
+                _registry.made.add(self._path)
+                weakref.finalize(self, _remove_file, self._path, self._owner)
+            elif self._depth == 0:
+                reopen_account(self._path)
+            _registry.register(self._path)
             self._depth += 1
         return self
 
@@ -127,11 +138,18 @@ class FitBudget:
         with _registry.lock:
             if self._owner != os.getpid() or self._path is None:  # a fork leaves the block too
                 return
-            self._depth -= 1
-            if self._depth == 0:
-                path, self._path = self._path, None
-                _registry.open = tuple(known for known in _registry.open if known != path)
-                self._charges, self._limits = remove_account(path)
+            if self._depth > 1:
+                self._depth -= 1
+                return
+            try:
+                self._charges = close_account(self._path)
+            except Refused:
+                self._is_lost = True
+                if kind is None:
+                    raise
+            finally:  # the charges are in the account, whatever interrupts this
+                self._depth = 0
+                _registry.unregister(self._path)
 
     @property
     def guarantee_(self) -> DpGuarantee:
@@ -140,7 +158,9 @@ class FitBudget:
 
     @property
     def spent_(self) -> DpGuarantee:
-        """What the fits so far cost together."""
+        """What the fits so far cost together; all of the budget where its account was lost."""
+        if self._is_lost:
+            return self.guarantee_
         total = sum((charge for charge, _ in self._read()), BudgetCharge.zero())
         epsilon, lost = Fraction(total.epsilon, GRAINS_PER_EPSILON), Fraction(total.delta_a, GRAINS_PER_DELTA)
         room = self._terms.delta - Fraction(total.delta_b, GRAINS_PER_DELTA)
@@ -161,8 +181,8 @@ class FitBudget:
         return len(self._read())
 
     def _read(self) -> list[tuple[BudgetCharge, Loss]]:
-        path = self._path
-        return self._charges if path is None else read_account(path)[0]
+        path = self._path if self._depth else None
+        return self._charges if path is None else read_account(path)
 
 
 def budget(epsilon: Number, delta: Number = 0, *, neighbors: str = "add-remove") -> FitBudget:
@@ -206,16 +226,36 @@ class _OpenBudgets:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.open: tuple[Path, ...] = ()
+        self.made: set[Path] = set()  # by this process
         self.outside: list[DpGuarantee] = []  # the first two fits that were in none
 
-    def renew_lock(self) -> None:
-        """Forget who held the lock: in a fork that thread does not exist."""
+    def register(self, path: Path) -> None:
+        """Charge fits to an account from now on, and those of processes that are started."""
+        if path not in self.open:
+            self.open = (*self.open, path)
+        os.environ[ACCOUNTS_VARIABLE] = os.pathsep.join(map(str, self.open))
+
+    def unregister(self, path: Path) -> None:
+        """Charge fits to an account no longer."""
+        self.open = tuple(known for known in self.open if known != path)
+        os.environ[ACCOUNTS_VARIABLE] = os.pathsep.join(map(str, self.open))
+
+    def begin_in_fork(self) -> None:
+        """Forget who held the lock: in a fork that thread does not exist. What is open stays so, made by another."""
         self.lock = threading.RLock()
+        self.made = set()
 
 
 _registry = _OpenBudgets()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_registry.renew_lock)
+    os.register_at_fork(after_in_child=_registry.begin_in_fork)
+
+
+def _remove_file(path: Path, owner: int) -> None:
+    """Remove the file of a budget that nobody can enter any more; not in a fork, which is not its owner."""
+    if os.getpid() == owner:
+        with suppress(OSError):
+            path.unlink()
 
 
 class BudgetedEstimator(BaseEstimator):
@@ -233,11 +273,16 @@ class BudgetedEstimator(BaseEstimator):
         return copy
 
 
-def _own_and_carried(estimator: object) -> tuple[tuple[int, str], ...]:
-    """The process and the file of each account that a fit of this estimator is charged to, but for ancestors'."""
-    own = os.getpid()
-    carried = [pair for pair in getattr(estimator, _CARRIED, ()) if pair[0] != own]
-    return tuple(dict.fromkeys([*carried, *((own, str(path)) for path in _registry.open)]))
+def _own_and_carried(estimator: object) -> tuple[str, ...]:
+    """The file of each account that a fit of this estimator is charged to, but for ancestors'."""
+    # Those that this process made are charged while their block is open, and no longer.
+    carried = [path for path in getattr(estimator, _CARRIED, ()) if Path(path) not in _registry.made]
+    return tuple(dict.fromkeys([*carried, *map(str, _list_open())]))
+
+
+def _list_open() -> list[Path]:
+    """The accounts of this process that are open; those that a fork inherited may have ended."""
+    return [path for path in _registry.open if path in _registry.made or not has_ended(path)]
 
 
 def charge_fit(estimator: object, guarantee: DpGuarantee, loss: Loss, *, public: bool = False) -> None:
@@ -250,7 +295,8 @@ def charge_fit(estimator: object, guarantee: DpGuarantee, loss: Loss, *, public:
         raise ParameterError("public", "must be True or False", fix="public=True, for rows that are no secret")
     if public:
         return
-    paths = {Path(path) for _, path in _own_and_carried(estimator)} | set(find_ancestors_accounts())
+    ancestors = {path for path in find_ancestors_accounts() if path not in _registry.made}
+    paths = {Path(path) for path in _own_and_carried(estimator)} | ancestors
     if paths:
         reserve_in_all(paths, guarantee, loss)
     else:
@@ -264,10 +310,11 @@ def _count_outside(guarantee: DpGuarantee) -> None:
         _registry.outside.append(guarantee)
         fits = list(_registry.outside)
     if len(fits) == 2:
-        epsilon, delta = sum(fit.epsilon for fit in fits), sum(fit.delta for fit in fits)
+        epsilon = sum((fit.epsilon for fit in fits), Fraction(0))
+        delta = sum((fit.delta for fit in fits), Fraction(0))
         what = (
             f"two fits of this process were in no budget: together they cost epsilon {float(epsilon):.6g}, "
             f"delta {float(delta):.3g} if they learned from the same people, and every other fit adds to that"
         )
-        fix = f"with tacit.learn.budget(epsilon={float(epsilon):.6g}, delta={float(2 * delta):.3g}): ..."
+        fix = f"with tacit.learn.budget(epsilon={digits_above(epsilon)}, delta={digits_above(2 * delta)}): ..."
         warnings.warn(RepeatedFitWarning(what, fix=fix), stacklevel=4)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import sys
 import unicodedata
+from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tacit.answers.answer import Answer
+from tacit.client.arrow_stream import receipt_from_dict, receipt_to_dict
 from tacit.client.views import error_from_json, read_budget, read_explanation, read_schema
 from tacit.demo.survey import open_survey
 from tacit.errors import ErrorCode, TacitError
@@ -83,6 +87,19 @@ def test_a_servers_error_of_another_shape_is_none():
     for found in strange:
         error = error_from_json(found)
         assert error.code is ErrorCode.PROTOCOL and len(str(error)) < 3000
+
+
+def test_an_answer_of_a_server_is_printed_without_escapes():
+    with open_survey() as curator:
+        answer = curator.analyst("ada").ask("SELECT COUNT(*) AS n FROM survey", epsilon=0.5)
+    plain = {**receipt_to_dict(answer.receipt), **dict.fromkeys(("who", "head", "key", "time", "request"), HOSTILE)}
+    receipt = receipt_from_dict(plain)
+    assert is_safe(str(receipt)) and is_safe(repr(receipt))
+    (heading,) = answer.headings
+    shown = Answer(answer._table, (replace(heading, name=HOSTILE),), Fraction(95, 100), (), receipt)
+    assert is_safe(repr(shown)) and is_safe(str(shown), "\n")
+    with pytest.raises(ValueError, match="invalid literal"):
+        receipt_from_dict({**plain, "entry": HOSTILE})
 
 
 def test_what_a_server_tells_is_printed_without_escapes():

@@ -7,6 +7,7 @@ import json
 import re
 import socket
 import threading
+import time
 from contextlib import contextmanager, suppress
 from decimal import Decimal
 from fractions import Fraction
@@ -16,9 +17,13 @@ import pytest
 
 import tacit
 from tacit.client.arrow_stream import decode_answer, receipt_from_dict, receipt_to_dict
+from tacit.client.remote_fit import encode_estimator, restore_estimator
 from tacit.client.views import error_from_json, read_budget, read_explanation, read_schema
 from tacit.errors import ErrorCode, Failed, LedgerError, ParameterError, Refused
+from tacit.learn import LogisticRegression
 from tacit.ledger.entries import EntryKind
+from tacit.serve.fit_requests import fit_for_analyst
+from tacit.serve.models import FitBody
 from tacit.serve.responses import error_to_dict
 
 QUESTIONS = [
@@ -275,6 +280,59 @@ SHAPES = [
     {"tables": {"t": {}}, "neighbors": "add-remove"},
     {"who": "ada", "own": {}, "grains": {"own": [[0], [0]]}},
 ]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"parameters": {"C": {"exact": "1e400000000"}}},  # a number that takes minutes to write out
+        {"parameters": {"norm": [[[{}]]]}},
+        {"parameters": {"nothing": 1}},
+        {"released": {"shape": [1, 3], "weights": ["nan"] * 3}},
+        {"released": {"shape": [9], "weights": ["0x1p+0"] * 2}},
+        {"released": {"shape": [1, 2], "weights": ["0x1p+0"] * 2}},
+        {"features": [{}]},
+        {"method": "magic"},
+    ],
+)
+def test_what_is_no_model_is_a_protocol_error(served, changed):
+    model = LogisticRegression(missing=0, rows=200, classes=[False, True])
+    form = {**encode_estimator(model), "sql": "SELECT age, paid FROM visits", "target": "paid", "epsilon": 3}
+    found = fit_for_analyst(served.curator, "ada", FitBody.model_validate(form), "")
+    assert restore_estimator(model, json.loads(json.dumps(found))).coef_.shape == (1, 1)
+    with pytest.raises(Refused, match="no model") as error:
+        restore_estimator(model, json.loads(json.dumps({**found, **changed})))
+    assert error.value.code is ErrorCode.PROTOCOL
+
+
+@pytest.mark.parametrize("kind", ["endless", "slow"])
+def test_a_response_without_an_end_is_given_up(kind):
+    class Endless(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            with suppress(OSError):
+                while True:
+                    self.wfile.write(b"x" * 2**16 if kind == "endless" else b"x")
+                    if kind == "slow":
+                        time.sleep(0.05)
+
+        def log_message(self, *words: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Endless) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            url = f"http://127.0.0.1:{server.server_port}"
+            with (
+                tacit.connect(url, "tacit_1_2", timeout=0.5, tries=1) as ada,
+                pytest.raises(LedgerError, match="cannot be reached"),
+            ):
+                _ = ada.budget
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 @pytest.mark.parametrize("read", [read_budget, read_explanation, read_schema])

@@ -196,6 +196,9 @@ def test_a_fit_is_refused_alike(ada, near, estimator, sql, target, epsilon):
         ({"parameters": {"C": [[1]]}}, "protocol"),
         ({"parameters": {"classes": ["x" * 2000]}}, "protocol"),
         ({"parameters": {**PARAMETERS, "C": 1e400}}, "parameter"),
+        ({"parameters": {**PARAMETERS, "classes": 5}}, "is not a list"),
+        ({"parameters": {**PARAMETERS, "classes": list(range(51))}}, "51 classes, and a server takes 50 at most"),
+        ({"dialect": "mysql"}, "postgres, duckdb, bigquery, snowflake"),
         ({"epsilon": "1/0"}, "divides by zero"),
         ({"target": 3}, "protocol"),
     ],
@@ -221,7 +224,7 @@ def test_a_fit_with_too_many_features_is_refused_and_one_with_too_many_rows_fail
                 LogisticRegression(missing=0, rows=200), "SELECT age, ward, paid FROM visits", target="paid", epsilon=1
             )
         assert ben.budget.own.spent.epsilon == before
-        monkeypatch.setattr(fit_requests, "MAX_FIT_CELLS", 199)  # there are 200 patients
+        monkeypatch.setattr(fit_requests, "MAX_FIT_CELLS", 399)  # there are 200 patients, and a constant beside the age
         with pytest.raises(Failed):  # and is charged: whether there are so many is not told for free
             ben.fit(LogisticRegression(missing=0, rows=200), "SELECT age, paid FROM visits", target="paid", epsilon=1)
         # noise by rho is charged a little less than the epsilon that was named

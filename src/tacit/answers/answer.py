@@ -16,6 +16,7 @@ from tacit.answers.render import render_html, render_text
 from tacit.charts.text import render_chart_text
 from tacit.errors import ParameterError
 from tacit.extras import missing_extra
+from tacit.terminal import one_line
 
 if TYPE_CHECKING:
     import pandas
@@ -257,7 +258,7 @@ class Answer:
         return render_text(self)
 
     def __repr__(self) -> str:
-        return f"<Answer: {len(self)} rows of {', '.join(self.columns)}; {self.receipt}>"
+        return one_line(f"<Answer: {len(self)} rows of {', '.join(self.columns)}; {self.receipt}>")
 
     def _repr_html_(self) -> str:
         return render_html(self)

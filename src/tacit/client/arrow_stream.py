@@ -55,17 +55,22 @@ def decode_answer(data: bytes) -> Answer:
         receipt = receipt_from_dict(told["receipt"])
         notes, confidence = (
             tuple(one_line(str(note), _LONGEST) for note in told["notes"]),
-            Fraction(repr(told["confidence"])),
+            Fraction(repr(float(told["confidence"]))),
         )
+        table = table.replace_schema_metadata(None).rename_columns(_list_columns(headings))
     except (pyarrow.ArrowException, OSError, KeyError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
         fix = "check the address: is it a Tacit server of this version?"
         raise Refused(ErrorCode.PROTOCOL, "what came back is no answer of Tacit's", fix=fix) from error
+    return Answer(table, headings, confidence, notes, receipt)
+
+
+def _list_columns(headings: tuple[AnswerColumn, ...]) -> list[str]:
+    """The names of an answer's columns and of the ends of their intervals."""
     names = []
     for index, heading in enumerate(headings):
-        names += (
-            [f"c{index}"] if heading.bars is IntervalKind.NONE else [f"c{index}", f"c{index}_low", f"c{index}_high"]
-        )
-    return Answer(table.replace_schema_metadata(None).rename_columns(names), headings, confidence, notes, receipt)
+        ends = () if heading.bars is IntervalKind.NONE else (f"c{index}_low", f"c{index}_high")
+        names += [f"c{index}", *ends]
+    return names
 
 
 def receipt_to_dict(receipt: Receipt) -> dict[str, Any]:
@@ -87,23 +92,26 @@ def receipt_to_dict(receipt: Receipt) -> dict[str, Any]:
 
 
 def receipt_from_dict(found: dict[str, Any]) -> Receipt:
-    """Return the receipt that `receipt_to_dict` wrote."""
+    """Return the receipt that `receipt_to_dict` wrote. Nothing in its texts commands a terminal."""
+
+    def text(name: str) -> str:
+        return one_line(str(found[name]), _LONGEST)
 
     def budget(name: str) -> BudgetStatus:
         spent, cap = found[name]
         return BudgetStatus(BudgetCharge(*spent), FilterLimits(*cap))
 
     return Receipt(
-        entry=found["entry"],
-        time=found["time"],
-        analyst=found["who"],
-        key=found["key"],
+        entry=int(found["entry"]),
+        time=text("time"),
+        analyst=text("who"),
+        key=text("key"),
         charged=BudgetCharge(*found["charged"]),
         cost=BudgetCharge(*found["price"]),
-        repeat=found["repeat"],
+        repeat=bool(found["repeat"]),
         analyst_budget=budget("analyst"),
         overall_budget=budget("overall"),
-        head=found["head"],
-        signature=found["signature"],
-        request=found["request"],
+        head=text("head"),
+        signature=text("signature"),
+        request=text("request"),
     )

@@ -47,6 +47,8 @@ _RETRYABLE = {
     ErrorCode.LEDGER_BUSY,
     ErrorCode.LEDGER_UNREACHABLE,
 }  # what passes by itself
+_PIECE = 2**20
+_LARGEST_BODY = 2**30  # bytes
 _LONGEST_WAIT = 10.0  # seconds between two tries
 
 
@@ -401,7 +403,7 @@ class _ConnectionPool:
         try:
             connection.request(method, self._path + path, body or None, {**self._headers, **headers})
             response = connection.getresponse()
-            data = response.read()
+            data = _read_body(response, self._timeout)
         except ssl.SSLCertVerificationError as error:
             connection.close()
             fix = "check the name in the URL; for a self-made certificate, cafile=its file"
@@ -426,6 +428,18 @@ class _ConnectionPool:
         if self._tls is not None:
             return http.client.HTTPSConnection(self._host, self._port, timeout=self._timeout, context=self._tls)
         return http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
+
+
+def _read_body(response: http.client.HTTPResponse, seconds: float) -> bytes:
+    """All of a response, within so many seconds and a size that no answer has."""
+    end, parts, size = time.monotonic() + seconds, [], 0
+    while part := response.read1(_PIECE):
+        parts.append(part)
+        size += len(part)
+        if size > _LARGEST_BODY or time.monotonic() > end:
+            raise http.client.HTTPException("the response is too long, or takes too long")
+    parts.append(response.read())  # which ends the response, or raises IncompleteRead where the line broke before
+    return b"".join(parts)
 
 
 def _read_error(response: http.client.HTTPResponse, data: bytes) -> Exception:

@@ -7,17 +7,21 @@ that a local fit runs (`learn/released_weights.py`).
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.client.arrow_stream import receipt_from_dict
+from tacit.client.views import OTHER_SHAPES
 from tacit.errors import ErrorCode, ParameterError, Refused
 
 if TYPE_CHECKING:
     from tacit.learn.base import PrivateLinearModel
 
 Model = TypeVar("Model", bound="PrivateLinearModel")
+_EXACT = re.compile(r"-?[0-9]{1,4000}(/[0-9]{1,4000})?", re.ASCII)
 
 
 def encode_estimator(estimator: Any) -> dict[str, Any]:
@@ -46,9 +50,10 @@ def restore_estimator(estimator: Model, found: Mapping[str, Any]) -> Model:
         plan = ready.plan(len(features.names))
         if plan.name != found["method"]:
             raise ValueError(plan.name)
+        _check_weights(found["released"])
         fitted = restore_model(ready, plan, features, json.dumps(found["released"]).encode())
         fitted.receipt_ = receipt_from_dict(found["receipt"])
-    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+    except OTHER_SHAPES as error:
         fix = "check the address: is it a Tacit server of this version?"
         raise Refused(ErrorCode.PROTOCOL, "what came back is no model of Tacit's", fix=fix) from error
     return fitted
@@ -65,8 +70,17 @@ def _to_json(name: str, value: Any) -> Any:
     raise ParameterError("estimator", f"{name} cannot be sent to a server", fix=f"leave {name} out")
 
 
+def _check_weights(released: Mapping[str, Any]) -> None:
+    """Raise where released weights are not finite numbers of the shape that they say."""
+    numbers = [float.fromhex(number) for number in released["weights"]]
+    if not all(map(math.isfinite, numbers)) or math.prod(released["shape"]) != len(numbers):
+        raise ValueError("weights")
+
+
 def _from_json(value: Any) -> Any:
-    """A parameter as an estimator has it."""
+    """A parameter as an estimator has it. Exact numbers are fractions of digits, without an exponent."""
     if isinstance(value, Mapping):
+        if not _EXACT.fullmatch(value["exact"]):
+            raise ValueError(value)
         return Fraction(value["exact"])
     return [_from_json(each) for each in value] if isinstance(value, list) else value

@@ -25,7 +25,7 @@ Found = TypeVar("Found")
 
 _LONGEST = 2000  # characters of a server's error
 _LONGEST_QUESTION = 100_000
-_OTHER_SHAPES = (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+OTHER_SHAPES = (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 _FARTHEST = 10**6  # lines and columns of a question
 
 
@@ -63,7 +63,7 @@ def _read(make: Callable[[], Found]) -> Found:
     """What a server sent as an object; Refused where it is something else."""
     try:
         return make()
-    except _OTHER_SHAPES as error:
+    except OTHER_SHAPES as error:
         fix = "check the address: is it a Tacit server of this version?"
         raise Refused(ErrorCode.PROTOCOL, "what came back is not of Tacit's", fix=fix) from error
 

@@ -32,12 +32,12 @@ from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.learn.feature_encoding import FeatureEncoding
 from tacit.learn.released_weights import encode_weights, restore_model
 from tacit.plan.plan import MAX_EPSILON, MIN_EPSILON
+from tacit.plan.question import Question
 from tacit.plan.relation import Field, Relation
 from tacit.plan.scope import Scope
 from tacit.policy.model import Policy
 from tacit.privacy.loss import Loss
 from tacit.privacy.unit import Neighbors
-from tacit.query.dialects import QuestionDialect
 from tacit.query.functions import Function
 from tacit.query.nodes import Call, Literal, Query, Scalar, scanned_tables
 from tacit.query.types import NUMERIC_TYPES, Type
@@ -80,15 +80,17 @@ def release_fit(
     dialect: str | None = None,
     *,
     most_features: int | None = None,
+    most_classes: int | None = None,
     most_cells: int | None = None,
 ) -> tuple[ChargedFit, Reservation]:
     """The plan of a fit, and the claim with its released weights; or Refused, at no cost.
 
-    A server sets the limits: `most_features` is of public numbers, and refuses; `most_cells` is as `release` says.
+    A server sets the limits: features and classes are public numbers, and too many are refused; `most_cells` is as
+    `release` says.
     """
     policy, price = curator.policy.asked_by(analyst), to_rational_between("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
     if dialect is not None:
-        policy = replace(policy, dialect=QuestionDialect(dialect))
+        policy = replace(policy, dialect=Question(text, epsilon, dialect=dialect).dialect_under(policy.dialect))
     study = ChargedFit.make(estimator, text, target, policy, whole(price), delta)
     if not is_whole(price):  # it may be known from before epsilons were rounded
         former = ChargedFit.make(estimator, text, target, policy, price, delta)
@@ -100,7 +102,15 @@ def release_fit(
     if most_features is not None and len(study.features.names) > most_features:
         what = f"the columns make {len(study.features.names):,} features, and a server takes {most_features:,} at most"
         raise Refused(ErrorCode.TOO_LARGE, what, fix="select fewer columns, or group their keys by CASE")
+    if most_classes is not None and study.plan.loss.outputs > most_classes:
+        raise refuse_many_classes(study.plan.loss.outputs, most_classes)
     return study, settle(study, lambda: study.release(curator, most_cells), analyst, curator, request)
+
+
+def refuse_many_classes(count: int, most: int) -> Refused:
+    """The refusal of a fit with more classes than a server takes."""
+    what = f"there are {count:,} classes, and a server takes {most:,} at most"
+    return Refused(ErrorCode.TOO_LARGE, what, fix="group them by CASE, or name fewer: classes=[0, 1]")
 
 
 @dataclass(frozen=True)
@@ -152,11 +162,12 @@ class ChargedFit:
     def release(self, curator: OpenCurator, most_cells: int | None = None) -> bytes:
         """The released weights, ready to be stored.
 
-        `most_cells` limits rows times features, which is memory. Whether it is reached depends on rows, so a fit that
-        reaches it has failed: the charge stays, and the error is that of every failure.
+        `most_cells` limits rows times features times outputs, which is memory and work. Whether it is reached depends
+        on rows, so a fit that reaches it has failed: the charge stays, and the error is that of every failure.
         """
         table = curator.engine.rows(self.node)  # type: ignore[attr-defined]  # `fit` saw it; rows, which stay here
-        if most_cells is not None and table.num_rows * len(self.features.names) > most_cells:
+        cells = table.num_rows * (len(self.features.names) + 1) * self.plan.loss.outputs
+        if most_cells is not None and cells > most_cells:
             raise MemoryError("the rows of a fit are more than the server takes")
         names = [feature.name for feature in self.features.all]
         columns = dict(zip(names, table.columns, strict=False))

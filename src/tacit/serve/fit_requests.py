@@ -13,14 +13,15 @@ from typing import Any
 
 from tacit.client.arrow_stream import receipt_to_dict
 from tacit.curator.curator import Curator
-from tacit.curator.fit import ChargedFit, release_fit
+from tacit.curator.fit import ChargedFit, refuse_many_classes, release_fit
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.extras import missing_extra
 from tacit.ledger.entries import Reservation
 from tacit.serve.models import FitBody, parse_number
 
 MAX_FEATURES = 500
-MAX_FIT_CELLS = 20_000_000  # rows times features: 160 MB
+MAX_CLASSES = 50
+MAX_FIT_CELLS = 20_000_000  # rows times features, times classes where there are more than two: 160 MB
 ESTIMATORS = ("LogisticRegression", "LinearSVC", "Ridge")
 
 
@@ -38,6 +39,7 @@ def fit_for_analyst(curator: Curator, analyst: str, form: FitBody, request: str)
         request,
         form.dialect,
         most_features=MAX_FEATURES,
+        most_classes=MAX_CLASSES,
         most_cells=MAX_FIT_CELLS,
     )
     return _to_dict(study, claim)
@@ -55,6 +57,11 @@ def _make_estimator(form: FitBody) -> Any:
         raise Refused(ErrorCode.UNSUPPORTED, "the server has no scikit-learn", fix=fix) from None
     kind = getattr(linear, form.estimator)
     known = kind().get_params()
+    classes = form.parameters.get("classes", [])
+    if not isinstance(classes, list):
+        raise ParameterError("classes", "is not a list", fix='"classes": [0, 1], say')
+    if len(classes) > MAX_CLASSES:
+        raise refuse_many_classes(len(classes), MAX_CLASSES)
     for name in form.parameters:
         if name not in known:
             what = f"{form.estimator} has no {name!r:.60}"

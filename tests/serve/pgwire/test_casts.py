@@ -166,3 +166,42 @@ def test_no_question_takes_long_to_edit():
     for piece in ("CAST(", "('a'", "'a'::text ", "a.", ")::date", "(('a'))", "AND 'a' "):
         with contextlib.suppress(WireError):
             adapt_to_parser(tokenize_statements("SELECT (" + piece * 1_600), POLICY)
+
+
+class CountedTokens(list):
+    """Tokens that count how many of them are looked at."""
+
+    looks = 0
+
+    def __getitem__(self, index):
+        found = super().__getitem__(index)
+        CountedTokens.looks += len(found) if isinstance(index, slice) else 1
+        return found
+
+
+SHAPES = {
+    "casts": lambda n: " + ".join(["x::int::text::int"] * n),
+    "nested": lambda n: "CAST(" * n + "x" + " AS int)" * n,
+    "brackets": lambda n: "(" * n + "x" + ")::int" * n,
+    "open modifiers": lambda n: " + ".join(["x::numeric("] * n),
+    "arrays": lambda n: " + ".join(["(((ARRAY[1])))::int[]"] * n),
+    "constants": lambda n: " + ".join(["'1'::int"] * n),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_twice_the_text_is_twice_the_work(shape):
+    looks = []
+    for size in (200, 400):
+        CountedTokens.looks = 0
+        found = CountedTokens(tokenize_statements(f"SELECT {SHAPES[shape](size)} FROM visits"))
+        list(CastRewriter(found, POLICY).edits())
+        looks.append(CountedTokens.looks)
+    assert looks[1] < 2.2 * looks[0]
+
+
+@pytest.mark.parametrize("text", ["x" + "::int" * 21, "1" + "::int" * 21, "x" + "::int" * 3000])
+def test_casts_in_a_row_are_limited(text):
+    with pytest.raises(WireError, match="more than 20 casts in a row"):
+        question(f"SELECT {text} FROM visits")
+    assert question(f"SELECT age{'::int' * 20} FROM visits")

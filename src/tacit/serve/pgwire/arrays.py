@@ -52,10 +52,10 @@ def read_text_array(data: bytes) -> list[bytes | None]:
     text = data.strip(_SPACES)
     if text[:1] != b"{" or text[-1:] != b"}" or len(text) < 2:
         raise _array_error()
-    inner = text[1:-1]
+    inner = text[1:-1].strip(_SPACES)
     items: list[bytes | None] = []
     at = 0
-    while inner.strip(_SPACES):
+    while inner:
         item, at = _read_item(inner, at)
         items.append(item)
         _check_count(len(items))

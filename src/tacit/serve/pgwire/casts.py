@@ -37,6 +37,8 @@ _NAMED = frozenset({"word", "name"})
 _TYPED = frozenset({"DATE", "TIME", "TIMESTAMP", "INTERVAL"})  # before a text, which is then no text
 _BEFORE = frozenset({"AND", "OR", "NOT", "BETWEEN", "LIKE", "ILIKE", "LIMIT", "OFFSET", "WHEN", "THEN", "ELSE"})
 _SAME = {INT4: INT8, VARCHAR: TEXT}  # types that columns of a policy do not tell apart
+_MOST_BRACKETS = 20  # around an array
+_LONGEST_NAME = 7  # tokens: database.schema.table.column
 _ZONES = frozenset({("WITH", "TIME", "ZONE"), ("WITHOUT", "TIME", "ZONE")})
 
 
@@ -104,7 +106,9 @@ class CastRewriter:
 
     def _is_array(self, last: int) -> bool:
         """Whether ARRAY[...] ends at a place, perhaps in brackets: its items have their own types."""
-        while self._found[last].key == ")" and last in self._opening:
+        for _ in range(_MOST_BRACKETS):
+            if self._found[last].key != ")" or last not in self._opening:
+                break
             last -= 1
         return self._found[last].key == "]"
 
@@ -121,6 +125,8 @@ class CastRewriter:
 
     def _type(self, first: int, end: int) -> int | None:
         """The type of a column, perhaps with its table; None for anything else."""
+        if end - first >= _LONGEST_NAME:
+            return None
         inner = self._found[first : end + 1]
         named = all(token.kind in _NAMED for token in inner[::2]) and all(token.key == "." for token in inner[1::2])
         return self._columns.get(inner[-1].text.lower()) if named and len(inner) % 2 else None

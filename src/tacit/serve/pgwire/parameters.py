@@ -22,7 +22,7 @@ from tacit.serve.pgwire.parameter_places import (
     type_of_call_after,
     type_of_call_before,
 )
-from tacit.serve.pgwire.sqlstate import SYNTAX, WireError
+from tacit.serve.pgwire.sqlstate import SYNTAX, TOO_MUCH, WireError
 from tacit.serve.pgwire.types import (
     BOOL,
     DATE,
@@ -46,6 +46,8 @@ MOST_PARAMETERS = 1_000
 _OPERATORS = frozenset({"=", "<", ">", "<=", ">=", "<>", "!=", "+", "-", "*", "/", "%"})
 _MAX_LOOKBACK = 40  # tokens to the left that are looked at: types are found in time proportional to the text
 _BETWEEN_EXPRESSIONS = frozenset({",", "AND", "OR", "NOT", "WHERE", "HAVING", "ON", "SELECT", "WHEN", "THEN", "ELSE"})
+_MOST_CASTS = 20
+_MOST_MODIFIERS = 8  # tokens of numeric(10, 2), say
 _QUANTIFIERS = frozenset({"ANY", "SOME", "ALL"})
 _CONSTANTS = frozenset({"parameter", "text", "number"})
 _SAME_TYPE_FUNCTIONS = frozenset({"LEAST", "GREATEST", "COALESCE", "NULLIF", "ABS"})  # whose arguments are of one type
@@ -265,18 +267,23 @@ def substitute_values(found: Sequence[Token], values: Sequence[Any], *, casts: b
 
 
 def skip_casts(found: Sequence[Token], position: int) -> tuple[int, int | None]:
-    """Where casts end that start at a position, and the type of the first one; None where there is no cast."""
-    kind = None
+    """Where casts end that start at a position, and the type of the first one; None where there is no cast.
+
+    Casts in a row are limited, and so are the numbers behind a type: this runs once for each cast.
+    """
+    kind, casts = None, 0
     while position + 1 < len(found) and found[position].key == "::" and found[position + 1].text in OID_BY_NAME:
+        casts += 1
+        if casts > _MOST_CASTS:
+            raise WireError(TOO_MUCH, f"more than {_MOST_CASTS} casts in a row", "cast once", found[position].start + 1)
         named: int | None = OID_BY_NAME[found[position + 1].text]
         position += 2
         following = tuple(token.key for token in found[position : position + 3])
         more = next((words for words in _MORE_WORDS if following[: len(words)] == words), ())
         position += len(more)
         if position < len(found) and found[position].key == "(":
-            while position < len(found) and found[position].key != ")":
-                position += 1
-            position = min(position + 1, len(found))
+            inside = [token.key for token in found[position : position + _MOST_MODIFIERS]]
+            position += inside.index(")") + 1 if ")" in inside else 0
         if [token.key for token in found[position : position + 2]] == ["[", "]"]:
             named = array_of(named)
             position += 2

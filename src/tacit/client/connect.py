@@ -437,8 +437,12 @@ def _read_body(response: http.client.HTTPResponse, seconds: float) -> bytes:
         parts.append(part)
         size += len(part)
         if size > _LARGEST_BODY or time.monotonic() > end:
+            response.close()
             raise http.client.HTTPException("the response is too long, or takes too long")
-    parts.append(response.read())  # which ends the response, or raises IncompleteRead where the line broke before
+    if response.length:  # the line broke before that
+        response.close()
+        raise http.client.IncompleteRead(b"", response.length)
+    response.read()  # nothing is left; the connection may be used again
     return b"".join(parts)
 
 

@@ -207,7 +207,21 @@ class StatementExecutor:
         )
         plan = await self._await_service(whole, self._plan(shown, self.transaction.settings))
         fields = results.answer_columns(_list_columns(plan), intervals=False)
-        self.views.define(SessionView(statement.view.name, edited.text, fields, heading))
+        view = SessionView(statement.view.name, edited.text, fields, heading)
+        if self._services.catalog.is_installed:
+            await self._try_in_catalog(view)
+        self.views.define(view)
+
+    async def _try_in_catalog(self, view: SessionView) -> None:
+        """Make a view in the catalog, so that a name or columns that PostgreSQL does not take are refused here."""
+        views = SessionViews(self.views.defined | {view.name: view}).catalog_views
+        work = self._services.catalog.describe(self._who, self._database, CatalogStatement("SELECT", views=views))
+        try:
+            await self._await_service(EditedText("", 0, 0, ()), work)
+        except WireError as error:
+            error.position = 0  # it is a place in a text of ours
+            error.hint = error.hint or "choose another name for the view, or for its columns"
+            raise
 
     async def _ask_for_cursor(self, cursor: OpenCursor) -> StatementResult:
         """The answer of the question that a cursor was declared for, at the settings of its DECLARE."""

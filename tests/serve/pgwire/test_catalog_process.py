@@ -341,6 +341,71 @@ def test_a_cancel_at_any_moment_leaves_a_catalog_that_answers(served):
     assert served.run(work()) == []
 
 
+class CanceledAt:
+    """Awaits work, and cancels it at the places of these numbers among those where it waits."""
+
+    def __init__(self, work, places):
+        self.work = work
+        self.places = places
+        self.waits = 0
+
+    def __await__(self):
+        steps = self.work.__await__()
+        step = steps.send
+        argument = None
+        while True:
+            try:
+                waited = step(argument)
+            except StopIteration as end:
+                return end.value
+            self.waits += 1
+            if self.waits - 1 in self.places:
+                waited._asyncio_future_blocking = False
+                step, argument = steps.throw, asyncio.CancelledError()
+                continue
+            try:
+                argument = yield waited
+                step = steps.send
+            except BaseException as error:
+                step, argument = steps.throw, error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cancels", [1, 2])
+def test_a_cancel_at_any_wait_leaves_the_views_of_the_session_that_asks(served, cancels):
+    """The second cancel comes while the first is cleaned up after."""
+    where = "relkind = 'v' AND relnamespace = 'public'::regnamespace"
+    listed = f"SELECT string_agg(relname, ',' ORDER BY relname) FROM pg_class WHERE {where}"
+
+    def show(*names):
+        return CatalogStatement(
+            listed, views=tuple((each, f'CREATE VIEW public."{each}" AS SELECT 1') for each in names)
+        )
+
+    async def work():
+        catalog = Catalog(served.curator.policy, share=100.0, burst=100.0)
+        wrong, canceled, place = [], 0, 0
+        try:
+            while True:
+                await catalog.run("ada", "clinic", show("a", "b"))
+                running = CanceledAt(catalog.run("ada", "clinic", show("b", "c")), range(place, place + cancels))
+                try:
+                    await running
+                except asyncio.CancelledError:
+                    canceled += 1
+                if running.waits <= place:  # it has ended before
+                    return wrong, canceled
+                for names in (("a", "d"), ()):
+                    row = (await catalog.run("ada", "clinic", show(*names))).rows[0]
+                    wrong += [] if row[11:].decode() == ",".join(names) else [(place, names, row)]
+                place += 1
+        finally:
+            await catalog.close()
+
+    wrong, canceled = served.run(work())
+    assert wrong == [] and canceled > 5
+
+
 @pytest.mark.slow
 def test_a_template_is_kept_and_one_that_is_damaged_is_made_anew(served, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

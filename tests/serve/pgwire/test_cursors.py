@@ -97,6 +97,42 @@ def test_the_settings_are_those_of_the_declaration(connection, served):
     assert len(found.description) == 1 and served.spent() == spent + 0.5
 
 
+def test_the_question_is_that_of_the_declaration_whatever_becomes_of_its_views(connection, served):
+    """Asked directly, the declared question is a repeat, which costs nothing; the one of the later view is not."""
+    view = "TEMP VIEW changing AS SELECT * FROM visits WHERE age > "
+    connection.execute(f"CREATE {view} 75")
+    for name in ("replaced", "dropped"):
+        connection.execute(f"DECLARE {name} CURSOR WITH HOLD FOR SELECT COUNT(*) AS n FROM changing")
+    connection.execute(f"CREATE OR REPLACE {view} 109")
+    spent = served.spent()
+    rows = connection.execute("FETCH replaced").fetchall()
+    connection.execute("DROP VIEW changing")
+    assert connection.execute("FETCH dropped").fetchall() == rows and served.spent() == spent + 1
+    assert connection.execute("SELECT COUNT(*) AS n FROM (SELECT * FROM visits WHERE age > 75) AS q").fetchall() == rows
+    assert served.spent() == spent + 1
+    connection.execute("SELECT COUNT(*) AS n FROM (SELECT * FROM visits WHERE age > 109) AS q")
+    assert served.spent() == spent + 2
+
+
+@pytest.mark.slow
+def test_a_cursor_over_the_catalog_sees_the_views_of_its_declaration(connection):
+    listed = "SELECT attname FROM pg_attribute WHERE attrelid = 'changing'::regclass"
+    connection.execute("CREATE TEMP VIEW changing AS SELECT ward AS before FROM wards")
+    connection.execute(f"DECLARE a CURSOR FOR {listed}")
+    connection.execute("CREATE OR REPLACE TEMP VIEW changing AS SELECT ward AS later FROM wards")
+    assert connection.execute("FETCH ALL FROM a").fetchall() == [("before",)]
+    assert connection.execute(listed).fetchall() == [("later",)]
+
+
+def test_views_count_among_the_characters_of_cursors(connection):
+    """Each cursor keeps about 45,000 characters of the view, so that four fit in 200,000 and a fifth does not."""
+    connection.execute("CREATE TEMP VIEW long AS SELECT ward /* " + "x" * 45_000 + " */ FROM wards")
+    for name in "abcd":
+        connection.execute(f"DECLARE {name} CURSOR FOR SELECT ward FROM long")
+    with pytest.raises(psycopg.errors.ProgramLimitExceeded):
+        connection.execute("DECLARE e CURSOR FOR SELECT ward FROM long")
+
+
 def test_cursors_end_with_their_transaction_unless_they_are_held(connection):
     for name, hold in (("plain", ""), ("kept", "WITH HOLD"), ("lost", "WITH HOLD")):
         if name == "lost":

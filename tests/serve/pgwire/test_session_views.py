@@ -106,6 +106,29 @@ def test_what_is_no_view_is_refused_with_a_fix(connection, served, text, state):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("view", "state"),
+    [
+        ("wards_ward_key AS SELECT ward FROM wards", "42P07"),  # an index of the catalog's table
+        ('"a b" AS SELECT ward FROM wards', "42P07"),  # the catalog writes a line break as a space
+        (f"v AS SELECT COUNT(*) AS {'a' * 63}b, COUNT(*) AS {'a' * 63}c FROM visits", "42701"),
+    ],
+)
+def test_what_postgresql_does_not_take_is_refused_when_it_is_created(connection, view, state):
+    connection.execute('CREATE TEMP VIEW "a\nb" AS SELECT ward FROM wards')
+    listed = "SELECT relname FROM pg_class WHERE relkind IN ('v', 'i') AND relnamespace = 'public'::regnamespace"
+    before = connection.execute(listed).fetchall()
+    assert {("a b",), ("wards_ward_key",)} <= set(before)
+    with pytest.raises(psycopg.Error) as error:
+        connection.execute(f"CREATE TEMP VIEW {view}")
+    assert error.value.sqlstate == state and error.value.diag.message_hint
+    assert error.value.diag.statement_position is None
+    assert sorted(connection.execute(listed).fetchall()) == sorted(before)
+    connection.execute("CREATE TEMP VIEW v AS SELECT ward FROM wards")
+    assert connection.execute("SELECT 1 FROM pg_class WHERE relname = 'v'").fetchall() == [(1,)]
+
+
+@pytest.mark.slow
 def test_views_are_bounded(connection):
     for number in range(MOST_VIEWS):
         connection.execute(f"CREATE TEMP VIEW v{number} AS SELECT ward FROM wards")

@@ -33,6 +33,11 @@ _GUARDED = (
     " WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
 )
 _MAINTENANCE = "template1"
+_DROP_ALL = (
+    "SELECT coalesce(string_agg(format('DROP VIEW public.%I', relname), '; '), '') FROM pg_class"
+    " WHERE relkind = 'v' AND relnamespace = 'public'::regnamespace"
+)
+_ROW_START = 11  # bytes before the value in the message of a row that has one: kind, size, how many, and its length
 
 
 class CatalogCluster:
@@ -47,7 +52,7 @@ class CatalogCluster:
         self._backend: Backend | None = None
         self._asked: tuple[str, str] = (ROLE, DATABASE)
         self._broken = False
-        self._views: tuple[tuple[str, str], ...] = ()
+        self._views: tuple[tuple[str, str], ...] | None = ()  # None where it is not known which there are
 
     @property
     def alive(self) -> bool:
@@ -116,20 +121,30 @@ class CatalogCluster:
             return await (await self._connected()).run(statement, self._limits)
 
     async def _show_views(self, views: tuple[tuple[str, str], ...]) -> None:
-        """Have the views of the session that asks, and no others. The owner makes them; a statement makes nothing."""
+        """Have the views of the session that asks, and no others. The owner makes them; a statement makes nothing.
+
+        Which views there are is unknown from before the transaction that changes them until it is known to have ended:
+        whatever interrupts it, the next statement drops all that it finds. A process that may be at work still could
+        change them later, so then the cluster is used no longer.
+        """
         if views == self._views:
             return
-        made = [f"DROP VIEW public.{quote_name(name)}" for name, _ in self._views]
-        made += [
-            each for name, text in views for each in (text, f"GRANT SELECT ON public.{quote_name(name)} TO PUBLIC")
-        ]
         owner = await Backend.connect(self.folder, OWNER, self.database)
+        known, self._views = self._views, None
         try:
+            made = await _drop_all(owner) if known is None else [_drop(each[0]) for each in known if each not in views]
+            for name, text in views:
+                if (name, text) not in (known or ()):
+                    made += [text, f"GRANT SELECT ON public.{quote_name(name)} TO PUBLIC"]
             await owner.execute("SET default_transaction_read_only = off")
             await owner.execute("; ".join(made))  # one transaction: all of it, or nothing
+            self._views = views
         finally:
-            await owner.close()
-        self._views = views
+            ended = self._views is not None  # the transaction, whatever becomes of its process
+            try:
+                ended = await owner.close()
+            finally:
+                self._broken = self._broken or not ended
 
     async def _connected(self) -> Backend:
         if self._backend is None:
@@ -188,6 +203,17 @@ class _Maintenance:
     async def aclose(self) -> None:
         if self._backend is not None:
             await self._backend.close()
+
+
+def _drop(name: str) -> str:
+    return f"DROP VIEW public.{quote_name(name)}"
+
+
+async def _drop_all(owner: Backend) -> list[str]:
+    """What drops every view that is there."""
+    found = await owner.run(CatalogStatement(_DROP_ALL), Limits())
+    text = found.rows[0][_ROW_START:].decode()
+    return [text] if text else []
 
 
 def _remove(folder: Path) -> None:

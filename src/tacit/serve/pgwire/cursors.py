@@ -4,6 +4,9 @@
 free; only `OpenCursor.fetch` asks, with the settings of the DECLARE, and it keeps the outcome, of which all later rows
 are taken.
 
+**Rule.** The question of a cursor is the one that its DECLARE planned: its text is kept with parameters and views
+written out, and for a catalog statement the views are kept, so a view that changes later changes no open cursor.
+
 **Rule.** A session has at most `MOST_CURSORS`, and their rows count among those that it holds for later.
 """
 
@@ -15,6 +18,7 @@ from typing import Any
 
 from tacit.serve.pgwire.catalog_backend import BoundParameters
 from tacit.serve.pgwire.cursor_statements import CursorDeclaration, Direction, FetchCommand
+from tacit.serve.pgwire.edits import EditedText
 from tacit.serve.pgwire.protocol import WireColumn
 from tacit.serve.pgwire.results import EncodedRows, Rows, StatementResult
 from tacit.serve.pgwire.settings import SessionSettings
@@ -29,18 +33,22 @@ from tacit.serve.pgwire.sqlstate import (
 from tacit.serve.pgwire.statements import Statement
 
 MOST_CURSORS = 16  # of a session, as it may have portals
-_MOST_CHARACTERS = 200_000  # of their questions together
+_MOST_CHARACTERS = 200_000  # of their questions together, with the views that they name
 
 
 @dataclass
 class OpenCursor:
     """A cursor: its question with the settings of its DECLARE, its answer once there is one, and where it stands.
 
+    `edited` is the text of the question with parameters and views written out; a catalog statement is as the client
+    wrote it, and `views` are the views of the session that it sees.
     `position` counts rows from 1: 0 is before the first, and one more than there are is after the last.
     """
 
     declaration: CursorDeclaration
     statement: Statement
+    edited: EditedText
+    views: tuple[tuple[str, str], ...]
     values: tuple[Any, ...]
     bound: BoundParameters
     settings: SessionSettings
@@ -48,6 +56,11 @@ class OpenCursor:
     in_transaction: bool
     outcome: StatementResult | None = None
     position: int = 0
+
+    @property
+    def size(self) -> int:
+        """How many characters it keeps."""
+        return count_characters(self.edited, self.views)
 
     async def fetch(
         self, command: FetchCommand, ask: Callable[[OpenCursor], Awaitable[StatementResult]]
@@ -68,6 +81,11 @@ class OpenCursor:
         if command.moves:
             return StatementResult(f"MOVE {len(shown)}", notice=notice)
         return StatementResult("FETCH", outcome.fields, rows, notice)
+
+
+def count_characters(edited: EditedText, views: tuple[tuple[str, str], ...]) -> int:
+    """How many characters a question has, and the views that it sees."""
+    return len(edited.text) + sum(len(text) for _, text in views)
 
 
 def _scroll_error() -> WireError:
@@ -105,8 +123,8 @@ class Cursors:
 
     opened: dict[str, OpenCursor] = field(default_factory=dict)
 
-    def check(self, declaration: CursorDeclaration, statement: Statement, *, in_transaction: bool) -> None:
-        """Check that a cursor may be declared, before anything is planned for it."""
+    def check(self, declaration: CursorDeclaration, size: int, *, in_transaction: bool) -> None:
+        """Check that a cursor of so many characters may be declared, before anything is planned for it."""
         if not in_transaction and not declaration.is_held:
             what = "DECLARE CURSOR can only be used in transaction blocks"
             raise WireError(NO_TRANSACTION, what, "BEGIN first, or declare it WITH HOLD")
@@ -114,8 +132,7 @@ class Cursors:
             raise WireError(CURSOR_EXISTS, "there is a cursor of that name", "close it first")
         if len(self.opened) >= MOST_CURSORS:
             raise WireError(TOO_MUCH, f"there are {MOST_CURSORS} cursors already", "close some")
-        others = sum(len(each.statement.text) for each in self.opened.values())
-        if others + len(statement.text) > _MOST_CHARACTERS:
+        if sum(each.size for each in self.opened.values()) + size > _MOST_CHARACTERS:
             raise WireError(TOO_MUCH, "the questions of the cursors are too long together", "close some")
 
     def find(self, name: str) -> OpenCursor:

@@ -25,7 +25,7 @@ from tacit.serve.pgwire.catalog import Catalog
 from tacit.serve.pgwire.catalog_backend import BoundParameters, CatalogResult, CatalogStatement
 from tacit.serve.pgwire.catalog_schema import BUDGET, EXPLAINED, quote_name
 from tacit.serve.pgwire.credential import WireCredential
-from tacit.serve.pgwire.cursors import Cursors, OpenCursor
+from tacit.serve.pgwire.cursors import Cursors, OpenCursor, count_characters
 from tacit.serve.pgwire.edits import Edit, EditedText
 from tacit.serve.pgwire.protocol import WireColumn
 from tacit.serve.pgwire.results import StatementResult
@@ -129,9 +129,9 @@ class StatementExecutor:
             self.transaction.check()
         match statement.kind:
             case StatementKind.QUESTION:
-                return await self._ask(statement, values, self.transaction.settings)
+                return await self._ask(statement, values, self._question(statement, values), self.transaction.settings)
             case StatementKind.CATALOG:
-                return await self._look(statement, bound)
+                return await self._look(statement, bound, self.views.catalog_views)
             case StatementKind.EXPLAIN:
                 edited = self._question(statement, values)
                 return results.text_result("QUERY PLAN", (await self._explain(edited)).splitlines(), statement.tag)
@@ -179,16 +179,20 @@ class StatementExecutor:
         assert statement.declaration is not None
         subject, settings = statement.subject, self.transaction.settings
         in_transaction = self.transaction.status != IDLE
-        self.cursors.check(statement.declaration, statement, in_transaction=in_transaction)
-        if subject.kind is StatementKind.CATALOG:
+        is_catalog = subject.kind is StatementKind.CATALOG
+        edited = _keep_text(subject) if is_catalog else self._question(subject, values)
+        views = self.views.catalog_views if is_catalog else ()
+        size = count_characters(edited, views)
+        self.cursors.check(statement.declaration, size, in_transaction=in_transaction)
+        if is_catalog:
             types, found = await self.describe_catalog(subject, bound.types)
             bound = replace(bound, types=types, wanted=())
         else:
-            if await self._plan_if_free(subject, values, self._question(subject, values), settings) is None:
+            if await self._plan_if_free(subject, values, edited, settings) is None:
                 _ = is_constant(subject.tokens) or settings.epsilon_or_within
             found = await self.fields(subject, values)
         self.cursors.opened[statement.declaration.name] = OpenCursor(
-            statement.declaration, subject, tuple(values), bound, settings, found or (), in_transaction
+            statement.declaration, subject, edited, views, tuple(values), bound, settings, found or (), in_transaction
         )
 
     async def _create_view(self, statement: Statement) -> None:
@@ -203,13 +207,27 @@ class StatementExecutor:
         )
         plan = await self._await_service(whole, self._plan(shown, self.transaction.settings))
         fields = results.answer_columns(_list_columns(plan), intervals=False)
-        self.views.define(SessionView(statement.view.name, edited.text, fields, heading))
+        view = SessionView(statement.view.name, edited.text, fields, heading)
+        if self._services.catalog.is_installed:
+            await self._try_in_catalog(view)
+        self.views.define(view)
+
+    async def _try_in_catalog(self, view: SessionView) -> None:
+        """Make a view in the catalog, so that a name or columns that PostgreSQL does not take are refused here."""
+        views = SessionViews(self.views.defined | {view.name: view}).catalog_views
+        work = self._services.catalog.describe(self._who, self._database, CatalogStatement("SELECT", views=views))
+        try:
+            await self._await_service(EditedText("", 0, 0, ()), work)
+        except WireError as error:
+            error.position = 0  # it is a place in a text of ours
+            error.hint = error.hint or "choose another name for the view, or for its columns"
+            raise
 
     async def _ask_for_cursor(self, cursor: OpenCursor) -> StatementResult:
-        """The answer of a cursor's question, at the settings of its DECLARE."""
+        """The answer of the question that a cursor was declared for, at the settings of its DECLARE."""
         if cursor.statement.kind is StatementKind.CATALOG:
-            return await self._look(cursor.statement, cursor.bound)
-        return await self._ask(cursor.statement, cursor.values, cursor.settings)
+            return await self._look(cursor.statement, cursor.bound, cursor.views)
+        return await self._ask(cursor.statement, cursor.values, cursor.edited, cursor.settings)
 
     async def _plan(self, text: str, settings: SessionSettings) -> AnyPlan:
         """A plan of a question, at the epsilon that is set if it can be."""
@@ -235,9 +253,10 @@ class StatementExecutor:
         edits += self.views.expand(found)
         return EditedText(statement.text, statement.start, statement.end, edits)
 
-    async def _ask(self, statement: Statement, values: Sequence[Any], settings: SessionSettings) -> StatementResult:
+    async def _ask(
+        self, statement: Statement, values: Sequence[Any], edited: EditedText, settings: SessionSettings
+    ) -> StatementResult:
         """Ask a question. One that has no rows whatever the data holds is answered by its plan, and asked of nobody."""
-        edited = self._question(statement, values)
         free = await self._plan_if_free(statement, values, edited, settings)
         if free is not None and free.empty is not None:
             return StatementResult("SELECT", results.answer_columns(free.empty, settings.intervals))
@@ -300,7 +319,9 @@ class StatementExecutor:
             statement, edited, self._services.catalog.describe(self._who, self._database, request)
         )
 
-    async def _look(self, statement: Statement, bound: BoundParameters) -> StatementResult:
+    async def _look(
+        self, statement: Statement, bound: BoundParameters, views: tuple[tuple[str, str], ...]
+    ) -> StatementResult:
         """Run a catalog statement. What it sets is kept by the session."""
         edited = _keep_text(statement)
         settings = self.transaction.settings.shared_settings
@@ -312,7 +333,7 @@ class StatementExecutor:
             budget = await self._await_service(edited, self._services.service.budget(self._who))
             settings[BUDGET] = json.dumps(results.budget_row(budget))
         sets = any(token.text.lower() == "set_config" for token in statement.tokens)
-        request = CatalogStatement(edited.text, settings, WATCHED if sets else (), bound, self.views.catalog_views)
+        request = CatalogStatement(edited.text, settings, WATCHED if sets else (), bound, views)
         self._admit(edited)
         work = self._services.catalog.run(self._who, self._database, request)
         found: CatalogResult = await self._await_catalog(statement, edited, work)

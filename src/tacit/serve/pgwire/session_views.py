@@ -84,7 +84,8 @@ def parse_create_view(found: Sequence[Token]) -> tuple[ViewDefinition, Sequence[
     at += 2 * replaces
     at += keys[at : at + 1] in (["LOCAL"], ["GLOBAL"])
     if keys[at : at + 1] not in (["TEMP"], ["TEMPORARY"]) or keys[at + 1 : at + 2] != ["VIEW"]:
-        raise unsupported_error("CREATE", f"nothing is ever written; a session has views: {_CREATE_HINT}")
+        hint = f"nothing is ever written; a session has views: {_CREATE_HINT}"
+        raise unsupported_error("CREATE", hint, found[0].start + 1)
     at += 2
     if at >= len(found) or found[at].kind not in _NAMED or "AS" not in keys[at + 1 :]:
         raise _syntax_error(found[-1], _CREATE_HINT)
@@ -111,7 +112,8 @@ def parse_drop_view(found: Sequence[Token]) -> DroppedViews:
     """The views that are dropped."""
     keys = [token.key for token in found]
     if keys[1:2] != ["VIEW"]:
-        raise unsupported_error("DROP", f"nothing is ever written; a session's own views are dropped: {_DROP_HINT}")
+        hint = f"nothing is ever written; a session's own views are dropped: {_DROP_HINT}"
+        raise unsupported_error("DROP", hint, found[0].start + 1)
     if_exists = keys[2:4] == ["IF", "EXISTS"]
     names = list(found[4 if if_exists else 2 :])
     if names and names[-1].key in {"CASCADE", "RESTRICT"}:

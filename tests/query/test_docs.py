@@ -14,6 +14,7 @@ from tacit.curator.curator import open as open_curator
 from tacit.curator.describe_schema import describe_schema
 from tacit.demo import clinic
 from tacit.errors import ErrorCode, Failed, Refused, TacitError
+from tacit.learn.fit_warnings import FitWarning
 from tacit.plan.bind_question import plan_for
 from tacit.plan.compound_plan import plan_question
 from tacit.plan.constants import MAX_CONSTANT_ROWS
@@ -47,7 +48,8 @@ def first_cells(text: str) -> list[str]:
 
 def test_every_code_is_explained_once():
     classes = {kind.__name__ for kind in (Refused, Failed, *TacitError.__subclasses__())}
-    assert sorted(set(first_cells(ERRORS)) - classes) == sorted(ErrorCode)
+    warnings = [kind.code for kind in FitWarning.__subclasses__()]
+    assert sorted(set(first_cells(ERRORS)) - classes) == sorted([*ErrorCode, *warnings])
     assert len(first_cells(ERRORS)) == len(set(first_cells(ERRORS)))
 
 

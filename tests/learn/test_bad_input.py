@@ -129,6 +129,32 @@ def test_rows_of_one_class_are_learned_from(kind):
     assert (model.predict(ROWS) == 0).mean() > 0.9
 
 
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_weights_are_refused_where_the_number_of_rows_is_public(kind):
+    # A row of weight 1 that is replaced by one of weight 0 would change the number of rows that a fit is planned for.
+    with budget(epsilon=9, delta=0.1, neighbors="replace") as spending:
+        for kept in (np.ones(60), np.arange(60) > 0):
+            with pytest.raises(
+                ParameterError, match="sample_weight: under replace the number of rows is public"
+            ) as caught:
+                CLASSIFIERS[kind](neighbors="replace", rows=None).fit(ROWS, SIDE, sample_weight=kept)
+        assert "leave sample_weight out" in caught.value.fix and spending.fits_ == 0
+        CLASSIFIERS[kind](neighbors="replace", rows=None).fit(ROWS, SIDE)  # the fix
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_bounds_in_which_nothing_varies_are_refused(kind):
+    # An end for each column, and not a pair for each column, is what a pair of lists means.
+    with pytest.raises(ParameterError, match="bounds: leave no column that can vary") as caught:
+        EVERY[kind](bounds=[(0, 100), (0, 100)]).fit(ROWS, SIDE)
+    assert caught.value.fix.startswith("bounds=([0, 0], [100, 100])")
+    assert "the lower ends, then the upper ends" in caught.value.fix
+    with pytest.raises(ParameterError, match="no column that can vary") as caught:
+        EVERY[kind](bounds=(5, 5)).fit(np.ones((60, 9)), SIDE)
+    assert caught.value.fix.startswith("bounds=(0, 100)")
+    assert EVERY[kind](bounds=([0, 5], [100, 5])).fit(ROWS, SIDE).n_features_in_ == 2  # one may be constant
+
+
 @pytest.mark.parametrize("kind", EVERY)
 @pytest.mark.parametrize("name", ["sample_weight", "random_state", "check_input"])
 def test_what_no_private_estimator_takes_is_refused_with_a_reason(kind, name):

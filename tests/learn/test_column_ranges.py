@@ -87,10 +87,9 @@ def test_noise_is_that_of_the_smaller_deviation(columns, kind):
 
 
 def test_ranges_of_exact_counts_are_quantiles():
-    # 10 % of a normal distribution are above 1.28. Inside of [1, 2), where 15.9 % - 2.3 % = 13.6 % are, the end is put
-    # by the logarithm: 2 * 2^-((10 - 2.3)/13.6) = 1.35.
+    # 10 % of a normal distribution are above 1.28. That is inside of [1, 2), which is left whole: 2.3 % are above 2.
     found = plan(3, epsilon=10**6, bounds=(-1e4, 1e4), rows=4000).release(NORMAL, ReplayBits(b"exact"))
-    assert np.allclose(found[0], -1.35, atol=0.1) and np.allclose(found[1], 1.35, atol=0.1)
+    assert found[0].tolist() == [-2.0] * 3 and found[1].tolist() == [2.0] * 3
 
 
 @pytest.mark.parametrize(
@@ -231,6 +230,37 @@ def test_what_is_wrong_is_said(wrong):
 def test_ranges_need_bounds():
     with pytest.raises(ParameterError, match="inside of declared bounds"):
         LogisticRegression(1, classes=[0, 1], **settings(scaling="ranges", bounds=None, norm=1)).fit(NORMAL, SIDE)
+
+
+@pytest.mark.parametrize(
+    ("values", "bounds"),
+    [
+        (RNG.uniform(1940, 2020, 20_000), (1900, 2100)),  # just below 2048
+        (RNG.uniform(1940, 2020, 20_000), (0, 10_000)),
+        (-RNG.uniform(120, 127, 20_000), (-300, 0)),  # just above -128
+    ],
+    ids=["years", "years in wide bounds", "negative"],
+)
+def test_columns_just_below_a_power_of_two_keep_what_they_say(values, bounds):
+    # A range that is cut inside of the bin from 1024 to 2048 ends below all years, which then are one value.
+    middle = values.mean()
+    rows, late = values[:, None], (values > middle).astype(int)
+
+    def score(scaling):
+        settings = {"classes": [0, 1], "bounds": bounds, "rows": 20_000, "scaling": scaling}
+        model = LogisticRegression(1, bits=partial(ReplayBits, b"years"), **settings).fit(rows, late)
+        return model.score(rows, late)
+
+    assert score("auto") > score("bounds") - 0.03 and score("auto") > 0.8
+
+
+@pytest.mark.parametrize(("neighbors", "changes"), [("add-remove", 1), ("replace", 2)])
+def test_ranges_are_learned_from_rows_of_six_deviations_of_a_count(neighbors, changes):
+    # 3 columns, a quarter of epsilon 1: noise of scale 12 a change, of deviation 12 sqrt(2); six of these are 101.8
+    least = int(np.ceil(6 * 2**0.5 * 12 * changes))
+    model = LogisticRegression(1, delta=1e-6, classes=[0, 1], bounds=(-9, 9), neighbors=neighbors)
+    declared = [model.set_params(rows=count).plan(3, count).ranges for count in (least - 1, least)]
+    assert declared[0] is None and declared[1] is not None
 
 
 def test_the_constants_are_those_of_the_page():

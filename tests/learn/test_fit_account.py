@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
+import stat
 import threading
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from tests.support.forks import in_child, outcome
@@ -15,10 +18,12 @@ from tacit.errors import Refused
 from tacit.learn import fit_account
 from tacit.learn.fit_account import (
     AccountTerms,
+    close_account,
     create_account,
     find_ancestors_accounts,
     read_account,
     remove_account,
+    reopen_account,
     reserve_in_all,
 )
 from tacit.privacy.guarantee import DpGuarantee, epsilon_from_rho
@@ -45,7 +50,7 @@ def pure(epsilon) -> tuple[DpGuarantee, PureDp]:
 
 
 def account(epsilon, delta=0, neighbors=ADD):
-    return create_account(terms(epsilon, delta, neighbors), [], None)
+    return create_account(terms(epsilon, delta, neighbors))
 
 
 def test_a_fit_is_charged_what_it_promises_and_its_rho():
@@ -75,7 +80,7 @@ def test_few_large_fits_have_all_of_delta_by_basic_composition():
     reserve_in_all([path], *fit)
     with pytest.raises(Refused, match=r"3 of this budget would cost epsilon 3, delta 1\.5e-06 together"):
         reserve_in_all([path], *fit)
-    assert len(read_account(path)[0]) == 2
+    assert len(read_account(path)) == 2
 
 
 def test_many_small_fits_are_counted_by_rho():
@@ -84,7 +89,7 @@ def test_many_small_fits_are_counted_by_rho():
     path = account(2, Fraction(1, 10**6))
     with pytest.raises(Refused):
         _ = [reserve_in_all([path], *pure(Fraction(1, 20))) for _ in range(100)]
-    admitted = len(read_account(path)[0])
+    admitted = len(read_account(path))
     each = 0.05 * math.tanh(0.025)
     assert epsilon_from_rho(admitted * each, 0.25e-6) < 2 < epsilon_from_rho((admitted + 1.01) * each, 0.25e-6)
     assert admitted > 40
@@ -109,7 +114,7 @@ def test_a_fit_is_charged_to_all_accounts_or_to_none():
     reserve_in_all([wide, narrow], *pure(1))
     with pytest.raises(Refused, match="and it is 1, delta 0"):
         reserve_in_all([wide, narrow], *pure(1))
-    assert [len(read_account(path)[0]) for path in (wide, narrow)] == [1, 1]
+    assert [len(read_account(path)) for path in (wide, narrow)] == [1, 1]
 
 
 def test_fits_side_by_side_never_overspend():
@@ -129,7 +134,7 @@ def test_fits_side_by_side_never_overspend():
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(read_account(path)[0]) == 10 and len(refused) == 30
+    assert len(read_account(path)) == 10 and len(refused) == 30
 
 
 def test_processes_share_an_account_and_one_that_dies_has_spent():
@@ -141,7 +146,7 @@ def test_processes_share_an_account_and_one_that_dies_has_spent():
         os._exit(7)
 
     assert [outcome(in_child(spend_and_die)) for _ in range(4)] == [7] * 4
-    assert len(read_account(path)[0]) == 4
+    assert len(read_account(path)) == 4
     assert outcome(in_child(spend_and_die)) == 255  # refused
 
 
@@ -160,14 +165,37 @@ def test_a_process_that_dies_inside_of_a_transaction_leaves_the_account_usable()
 def test_an_account_that_has_ended_admits_nothing():
     path = account(1)
     waiting = fit_account.FitAccount(path)  # connected before the end
-    charges, _ = remove_account(path)
-    assert charges == [] and not path.exists()
+    reserve_in_all([path], *pure(1))
+    assert len(close_account(path)) == 1
     with pytest.raises(Refused, match="has ended") as caught:
         waiting.reserve(*pure(1))
     waiting.disconnect()
     assert caught.value.fix
     with pytest.raises(Refused, match="has ended"):
         reserve_in_all([path], *pure(1))
+    remove_account(path)
+    assert not path.exists() and fit_account.has_ended(path)
+    with pytest.raises(Refused, match="has ended"):
+        reserve_in_all([path], *pure(1))
+
+
+def test_an_account_that_is_opened_again_has_its_charges():
+    path = account(2)
+    reserve_in_all([path], *pure(1))
+    close_account(path)
+    reopen_account(path)
+    reserve_in_all([path], *pure(1))
+    with pytest.raises(Refused, match="3 of this budget would cost epsilon 3"):
+        reserve_in_all([path], *pure(1))
+
+
+def test_an_account_that_is_lost_has_not_ended():
+    # its process lives and did not remove it: a fit that knows of it is refused, and not free
+    path = account(1)
+    path.unlink()
+    assert not fit_account.has_ended(path)
+    gone = path.with_name(path.name.replace(f"{os.getpid()}-", f"{os.getpid()}-1"))  # another start
+    assert fit_account.has_ended(gone)
 
 
 def test_accounts_of_others_and_of_processes_that_are_gone_are_not_charged(folder):
@@ -178,7 +206,51 @@ def test_accounts_of_others_and_of_processes_that_are_gone_are_not_charged(folde
     gone.rename(gone.with_name(f"{os.getppid()}-{fit_account._start_of(os.getppid())}-ab.account"))
     assert len(find_ancestors_accounts()) == 1
     fit_account.accounts_folder().chmod(0o777)
-    assert find_ancestors_accounts() == []
     with pytest.raises(Refused, match="cannot be written") as caught:
         account(1)
     assert "TMPDIR" in caught.value.fix
+    assert len(find_ancestors_accounts()) == 1  # what others could write to is charged all the same
+    assert stat.S_IMODE(fit_account.accounts_folder().stat().st_mode) == 0o700
+
+
+def test_the_folder_of_another_user_is_not_looked_into(monkeypatch):
+    path = account(1)
+    path.rename(path.with_name(f"{os.getppid()}-{fit_account._start_of(os.getppid())}-ab.account"))
+    assert len(find_ancestors_accounts()) == 1
+    monkeypatch.setattr(os, "getuid", lambda: 12345)
+    monkeypatch.setattr(fit_account, "accounts_folder", lambda: path.parent)
+    assert find_ancestors_accounts() == []
+
+
+@pytest.mark.parametrize("told", ["nonsense", "[1]", '["here.account"]', '["/tmp/1-2-ab.other"]', "{"])
+def test_an_environment_that_names_no_accounts_is_refused(monkeypatch, told):
+    monkeypatch.setenv(fit_account.ACCOUNTS_VARIABLE, told)
+    with pytest.raises(Refused, match="names no accounts") as caught:
+        find_ancestors_accounts()
+    exec(caught.value.fix.split(",")[0], {"os": os})  # the fix
+    assert find_ancestors_accounts() == []
+
+
+def test_accounts_that_a_process_was_told_of_are_found_in_any_folder(folder, monkeypatch):
+    path = account(1)
+    odd = folder / 'od:d "name"'
+    odd.mkdir()
+    moved = path.rename(odd / path.name)
+    fit_account.tell([moved, moved])
+    assert find_ancestors_accounts() == [moved]
+    close_account(moved)
+    assert find_ancestors_accounts() == []
+    fit_account.tell([])
+    assert fit_account.ACCOUNTS_VARIABLE not in os.environ
+
+
+def test_a_process_may_have_any_name():
+    # the kernel keeps 15 bytes of a name, and may cut a letter in two
+    def work() -> int:
+        ctypes.CDLL(None).prctl(15, "Analysezentrum\u00fc".encode(), 0, 0, 0)
+        assert b"\xc3)" in Path("/proc/self/stat").read_bytes()
+        path = account(1)
+        assert path.name.startswith(f"{os.getpid()}-{fit_account._start_of(os.getpid())}-")
+        return 7 if outcome(in_child(lambda: 8 if path in find_ancestors_accounts() else 9)) == 8 else 6
+
+    assert outcome(in_child(work)) == 7

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import copy
+import gc
 import io
+import multiprocessing
 import os
 import pickle
+import subprocess
+import sys
 import threading
 import warnings
 from fractions import Fraction
 from functools import partial
+from unittest.mock import ANY
 
 import joblib
 import numpy as np
@@ -217,15 +222,20 @@ def test_a_budget_is_entered_again_with_what_is_left():
     assert spending.spent_.epsilon == 3
 
 
+def read_limits(spending):
+    with fit_account._transaction(spending._path) as account:
+        return account.limits
+
+
 def test_the_limits_of_the_first_block_hold_in_the_second():
     # Chosen anew, they could be divided otherwise after results were seen.
     spending = budget(epsilon=3, delta=1e-6)
     with spending:
         bayes().fit(ROWS, SIDE)
-    chosen = spending._limits
+    chosen = read_limits(spending)
     with spending:
         bayes(epsilon=0.01).fit(ROWS, SIDE)
-    assert chosen is not None and spending._limits == chosen
+    assert chosen is not None and read_limits(spending) == chosen
 
 
 def test_a_block_that_an_error_leaves_is_closed():
@@ -234,7 +244,140 @@ def test_a_block_that_an_error_leaves_is_closed():
     with pytest.raises(ValueError, match="NaN"), spending:
         _ = [model.fit(rows, SIDE) for model, rows in bad]
     assert spending.fits_ == 1 and fit_budget._registry.open == ()
-    assert not list(fit_account.accounts_folder().glob("*"))
+    path = spending._path
+    assert fit_account.has_ended(path) and fit_account.ACCOUNTS_VARIABLE not in os.environ
+    del spending
+    gc.collect()
+    assert not path.exists()
+
+
+def run_python(code: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """A process of its own, with these variables beside the others."""
+    return subprocess.run(
+        [sys.executable, "-c", FITTING + code], env={**os.environ, **more}, capture_output=True, text=True, check=False
+    )
+
+
+FITTING = """
+import numpy as np
+from tacit.learn import StandardScaler, budget
+
+def fit():
+    StandardScaler(epsilon=1, delta=0, bounds=(0, 1), rows=100).fit(np.full((100, 1), 0.5))
+
+"""
+
+
+@pytest.mark.slow
+def test_a_process_that_ends_leaves_no_files(tmp_path):
+    done = run_python("again = budget(2)\nwith again:\n    fit()\nwith budget(1):\n    fit()\nwith again:\n    fit()\n")
+    assert done.returncode == 0, done.stderr
+    assert fit_account.accounts_folder().is_dir() and not list(fit_account.accounts_folder().iterdir())
+
+
+@pytest.mark.slow
+def test_a_process_with_another_folder_for_temporary_files_is_charged(tmp_path):
+    elsewhere = tmp_path / "other:place"
+    elsewhere.mkdir()
+    with budget(epsilon=2) as spending:
+        # its own budget does not make it forget what it was told of
+        done = run_python("with budget(9):\n    fit()\nfit()\nfit()\n", TMPDIR=str(elsewhere))
+        assert "with this fit, 3 of this budget would cost epsilon 3 together, and it is 2" in done.stderr
+        assert spending.fits_ == 2
+    assert run_python("fit()", TMPDIR=str(elsewhere)).returncode == 0
+
+
+def test_an_interrupt_at_the_end_of_a_block_loses_no_charge(monkeypatch):
+    spending = budget(epsilon=2)
+
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fit_budget, "close_account", interrupt)
+        with pytest.raises(KeyboardInterrupt), spending:
+            bayes().fit(ROWS, SIDE)
+    assert fit_budget._registry.open == () and (spending.fits_, spending.spent_.epsilon) == (1, 1)
+    with spending:
+        assert spending.fits_ == 1
+        bayes().fit(ROWS, SIDE)
+        with pytest.raises(Refused, match="3 of this budget would cost epsilon 3"):
+            bayes().fit(ROWS, SIDE)
+    assert spending.fits_ == 2
+
+
+def test_an_account_that_is_lost_counts_as_spent():
+    spending = budget(epsilon=5).__enter__()
+    bayes().fit(ROWS, SIDE)
+    spending._path.unlink()
+    with pytest.raises(Refused, match="cannot be reached"):
+        bayes().fit(ROWS, SIDE)
+    with pytest.raises(Refused, match="was lost, so all of the budget counts as spent"):
+        spending.__exit__(None, None, None)
+    assert spending.spent_ == spending.guarantee_ and fit_budget._registry.open == ()
+    for read in (lambda: spending.fits_, lambda: spending.loss_, spending.__enter__):
+        with pytest.raises(Refused, match="was lost") as caught:
+            read()
+    assert caught.value.fix.startswith("tacit.learn.budget(epsilon=5, delta=0)")
+    bayes().fit(ROWS, SIDE)  # in no block
+
+
+def test_an_account_that_is_lost_between_blocks_is_not_opened_again():
+    spending = budget(epsilon=5)
+    with spending:
+        bayes().fit(ROWS, SIDE)
+    spending._path.unlink()
+    with pytest.raises(Refused, match="was lost"):
+        spending.__enter__()
+    assert spending.spent_ == spending.guarantee_
+
+
+def test_the_error_of_a_block_is_kept_where_its_account_is_lost():
+    spending = budget(epsilon=5)
+    with pytest.raises(FileNotFoundError), spending:
+        _ = [spending._path.unlink() for _ in range(2)]
+    assert spending.spent_ == spending.guarantee_
+
+
+def test_an_account_of_another_process_with_the_same_number_is_charged(monkeypatch):
+    # Processes of two containers may have the same number.
+    with budget(epsilon=2) as spending:
+        sent = pickle.dumps(bayes())
+        with monkeypatch.context() as other:
+            forget_budgets(other)
+            received = pickle.loads(sent)
+            received.fit(ROWS, SIDE)
+            clone(received).fit(ROWS, SIDE)
+            with pytest.raises(Refused, match="would cost epsilon 3"):
+                received.fit(ROWS, SIDE)
+        assert spending.fits_ == 2
+
+
+def report_fit(_: int) -> str:
+    """What becomes of a fit in this process."""
+    try:
+        bayes().fit(ROWS, SIDE)
+    except Refused as error:
+        return error.what
+    return "fitted"
+
+
+def test_a_pool_of_forks_that_was_made_in_one_block_fits_in_the_next():
+    with budget(epsilon=1) as first:
+        pool = multiprocessing.get_context("fork").Pool(1)
+        assert pool.map(report_fit, range(2)) == ["fitted", ANY]
+    kept = first.fits_
+    for keep in (True, False):
+        if not keep:  # the first block's file is removed with it
+            del first
+            gc.collect()
+        assert "has ended" in pool.map(report_fit, [0])[0]
+        with budget(epsilon=1) as second:
+            done = pool.map(report_fit, range(2))
+            assert done[0] == "fitted" and "2 of this budget would cost epsilon 2" in done[1]
+        assert (kept, second.fits_) == (1, 1)
+    pool.terminate()
+    pool.join()
 
 
 def test_fits_of_all_threads_are_charged_and_those_after_the_block_are_not():
@@ -287,17 +430,25 @@ def test_a_fork_that_outlives_the_block_is_refused():
     assert spending.fits_ == 0
 
 
+def forget_budgets(patch):
+    """As in a process that the block's did not start."""
+    patch.setattr(fit_budget._registry, "open", ())
+    patch.setattr(fit_budget._registry, "made", set())
+    patch.delenv(fit_account.ACCOUNTS_VARIABLE, raising=False)
+
+
 def test_an_estimator_that_was_sent_elsewhere_is_charged_or_refused(monkeypatch):
     with budget(epsilon=3) as spending:
         sent = pickle.dumps(bayes())
         within = pickle.loads(sent)
         with monkeypatch.context() as other:  # as in a process that the block's did not start
-            other.setattr(fit_budget._registry, "open", ())
+            forget_budgets(other)
             other.setattr(os, "getpid", lambda: -1)
             clone(within).fit(ROWS, SIDE)  # what it was cloned from came with the account
             assert pickle.loads(pickle.dumps(within)).fit(ROWS, SIDE).guarantee_.epsilon == 1
         assert spending.fits_ == 2
     with monkeypatch.context() as other:
+        forget_budgets(other)
         other.setattr(os, "getpid", lambda: -1)
         with pytest.raises(Refused, match="has ended, or cannot be reached"):
             clone(within).fit(ROWS, SIDE)

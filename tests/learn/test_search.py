@@ -118,6 +118,23 @@ def test_what_is_wrong_is_said(search, says):
         search.fit(ROWS, SIDE)
 
 
+@pytest.mark.parametrize(("neighbors", "seeds"), [("add-remove", [b"a", b"b", b"c"]), ("replace", [b"a"])])
+def test_a_candidate_that_cannot_be_planned_is_an_error_before_the_charge(neighbors, seeds):
+    # Whatever is drawn: of trials that happen to leave this candidate out, some would pass and some be charged.
+    model = logistic(method="objective", scaling="bounds", neighbors=neighbors, rows=4000)
+    bad = searching(model, {"C": [0.01, 1e9]}, epsilon=1, trials=2)
+    with budget(epsilon=9, delta=1e-3, neighbors=neighbors) as spending:
+        for seed in seeds:
+            with pytest.raises(ParameterError, match="penalty"):
+                clone(bad).set_params(bits=partial(ReplayBits, seed)).fit(ROWS, SIDE)
+        with pytest.raises(ValueError, match="Invalid parameter"):
+            searching(grid={"strength": [1]}).fit(ROWS, SIDE)
+        assert spending.fits_ == 0
+        assert not hasattr(bad, "guarantee_")
+        searching(model, {"C": [0.01]}, epsilon=1, trials=2).fit(ROWS, SIDE)
+        assert spending.fits_ == 1
+
+
 def test_weights_of_rows_and_searches_of_searches_beyond_a_budget_are_refused():
     with pytest.raises(ParameterError, match="sample_weight"):
         searching().fit(ROWS, SIDE, sample_weight=np.full(4000, 2))

@@ -246,7 +246,7 @@ class AdditiveClassifier(ClassifierMixin, PrivateEstimator):
         clear_fitted_attributes(self)
         features, target = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite())
         check_classification_targets(target)
-        features, target = select_rows(sample_weight, features, target)
+        features, target = select_rows(sample_weight, features, target, self.neighbors)
         columns = features.shape[1]
         plan = self.plan(columns, len(features))
         charge_fit(self, plan.guarantee, plan.privacy_loss, public=public)

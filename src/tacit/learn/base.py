@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from tacit.errors import ParameterError
 from tacit.learn.auto import plan_method, relax_hinge
 from tacit.learn.column_ranges import ColumnRanges, plan_ranges
-from tacit.learn.facts import BitSource, DeclaredParameters
+from tacit.learn.facts import BitSource, DeclaredParameters, read_relation
 from tacit.learn.fit_budget import BudgetedEstimator, charge_fit
 from tacit.learn.fit_warnings import NoSignalWarning
 from tacit.learn.gradient import l2_sensitivity, single_release_sigma
@@ -31,6 +31,7 @@ from tacit.learn.method import Method
 from tacit.learn.problem import RiskMinimization
 from tacit.privacy.guarantee import DpGuarantee
 from tacit.privacy.loss import Compose, Loss
+from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import Bits, SystemBits
 
 _HOPELESS = 0.5  # noise over signal from which a fit is said to have learned nothing
@@ -225,7 +226,7 @@ class PrivateLinearModel(PrivateEstimator):
         """
         check_fit_arguments(refused)
         clear_fitted_attributes(self)
-        features, target = select_rows(sample_weight, *self._read(X, y))
+        features, target = select_rows(sample_weight, *self._read(X, y), self.neighbors)
         plan = self.plan(features.shape[1], len(features))
         charge_fit(self, plan.guarantee, plan.privacy_loss, public=public)
         self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.privacy_loss, plan.name
@@ -350,14 +351,21 @@ def check_fit_arguments(unknown: dict[str, object]) -> None:
         raise ParameterError(name, _REFUSED.get(name, "is not understood"), fix=f"leave {name} out")
 
 
-def select_rows(weights: npt.ArrayLike | None, features: Array, target: Any) -> tuple[Array, Any]:
+def select_rows(weights: npt.ArrayLike | None, features: Array, target: Any, neighbors: str) -> tuple[Array, Any]:
     """The rows of weight 1, and their targets where there are any; an error for weights other than 0 and 1.
 
-    **Theorem.** What is learned from is a part of the rows with each of them at most once, so a row that is added,
-    removed or replaced is one row of it or none. A weight of 2 would make it two rows, at twice the epsilon and more.
+    **Theorem.** What is learned from is a part of the rows with each of them at most once, so a row that is added or
+    removed is one row of it or none. A weight of 2 would make it two rows, at twice the epsilon and more. Under
+    replace a row of weight 1 that becomes one of weight 0 changes how many rows are left, which is public there, so
+    no weights are accepted.
     """
     if weights is None:
         return features, target
+    if read_relation(neighbors) is Neighbors.REPLACE:
+        what = "under replace the number of rows is public, and a row that is replaced may change it by its weight"
+        raise ParameterError(
+            "sample_weight", what, fix='leave sample_weight out, or neighbors="add-remove", rows=10_000'
+        )
     known = column_or_1d(np.asarray(weights, dtype=np.float64), warn=False)
     check_consistent_length(features, known)
     kept = known == 1

@@ -32,6 +32,7 @@ BitSource = Bits | Callable[[], Bits]
 _ROOM = 1 + 2.0**-40  # above the rounding of a norm
 _PRICES = Fraction(1, 10**9), Fraction(10**9)
 _MOST_ROWS = 2**40
+_FEW_COLUMNS = 4  # up to which an error spells out an end for each
 _SHORTEST = 1e-6  # norm, of columns in [-1, 1]
 
 
@@ -233,7 +234,11 @@ def _bounds(bounds: Bounds | None, norm: Number | None, columns: int) -> tuple[A
         ) from None
     column_scaling(lower, upper, columns)
     varying = int(np.sum(lower < upper))
-    longest = math.sqrt(max(1, varying))
+    if not varying:
+        ends = f"({[0] * columns}, {[100] * columns})" if columns <= _FEW_COLUMNS else "(0, 100)"
+        what = "leave no column that can vary: each lower end is the upper one"
+        raise ParameterError("bounds", what, fix=f"bounds={ends}, say: the lower ends, then the upper ends")
+    longest = math.sqrt(varying)
     return lower, upper, longest if norm is None else min(norm, longest)
 
 

@@ -7,8 +7,10 @@ dies has spent it.
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
+import re
 import sqlite3
 import stat
 import tempfile
@@ -42,6 +44,7 @@ from tacit.privacy.unit import Neighbors
 _WAIT = 60.0  # seconds for the transactions of others
 _MOST_ANCESTORS = 64
 _ENDING = ".account"
+_NAME = re.compile(r"-?[0-9]+-[0-9]+-[0-9a-f]+" + re.escape(_ENDING))  # process, its start, a random part
 ACCOUNTS_VARIABLE = "TACIT_LEARN_ACCOUNTS"  # where a process tells those that it starts of its accounts
 _TABLES = """
 CREATE TABLE terms (epsilon TEXT, delta TEXT, neighbors TEXT, open INTEGER);
@@ -112,14 +115,14 @@ class FitAccount:
         try:
             self._file = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=_WAIT, isolation_level=None)
         except sqlite3.Error:
-            raise _refuse_unreachable() from None
+            raise refuse_unreachable() from None
 
     @property
     def terms(self) -> AccountTerms:
         """What was declared; Refused where the block of the budget has ended."""
         epsilon, delta, neighbors, is_open = self._file.execute("SELECT * FROM terms").fetchone()
         if not is_open:
-            raise _refuse_unreachable()
+            raise refuse_unreachable()
         return AccountTerms(Fraction(epsilon), Fraction(delta), Neighbors(neighbors))
 
     @property
@@ -190,7 +193,8 @@ def _admits(terms: AccountTerms, charges: list[BudgetCharge]) -> bool:
     return is_admitted(BudgetCharge.zero(), sum(charges, BudgetCharge.zero()), limits)
 
 
-def _refuse_unreachable() -> Refused:
+def refuse_unreachable() -> Refused:
+    """The refusal of a fit whose account is closed, lost, or on another machine."""
     what = "the budget that this estimator was sent with has ended, or cannot be reached from this process"
     fix = "make the estimator anew: type(model)(**model.get_params()), inside of a budget of this process"
     return Refused(ErrorCode.BUDGET, what, fix=fix)
@@ -249,7 +253,7 @@ def _transaction(path: Path) -> Iterator[FitAccount]:
             yield account
             account.execute("COMMIT")
     except sqlite3.Error:
-        raise _refuse_unreachable() from None
+        raise refuse_unreachable() from None
 
 
 def read_account(path: Path) -> list[tuple[BudgetCharge, Loss]]:
@@ -272,12 +276,45 @@ def reopen_account(path: Path) -> None:
 
 
 def has_ended(path: Path) -> bool:
-    """Whether an account of another process is closed, or gone with that process."""
-    process, start, *_ = path.name.split("-")
-    if not path.exists():
-        return _start_of(int(process)) != start
-    with _transaction(path) as account:
-        return not account.is_open
+    """Whether an account of another process is closed, or gone with that process.
+
+    A file that is lost while its process lives has not ended: fits that are charged to it are refused.
+    """
+    try:
+        if path.exists():
+            with _transaction(path) as account:
+                return not account.is_open
+    except Refused:
+        if path.exists():
+            raise
+    process, start, _ = path.name.rsplit("-", 2)
+    return path.name in _read_removed(_list_of_removed(path)) or _start_of(int(process)) != start
+
+
+def remove_account(path: Path) -> None:
+    """Remove the file of a closed account, and note for processes that know of it that it was not lost."""
+    with suppress(OSError):
+        with _list_of_removed(path).open("a", encoding="ascii") as noted:
+            noted.write(f"{path.name}\n")
+        path.unlink()
+
+
+def clear_removed(path: Path) -> None:
+    """Remove the note of the accounts that the process of this one has removed: at its end nobody needs it."""
+    with suppress(OSError):
+        _list_of_removed(path).unlink()
+
+
+def _list_of_removed(path: Path) -> Path:
+    """The file that names the removed accounts of an account's process."""
+    return path.with_name(f"{path.name.rpartition('-')[0]}.removed")
+
+
+def _read_removed(noted: Path) -> list[str]:
+    try:
+        return noted.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return []
 
 
 def accounts_folder() -> Path:
@@ -288,8 +325,7 @@ def accounts_folder() -> Path:
 
 def find_ancestors_accounts() -> list[Path]:
     """The open accounts of the processes that started this one: those that they told it of, or left to be found."""
-    told = [Path(path) for path in os.environ.get(ACCOUNTS_VARIABLE, "").split(os.pathsep) if path]
-    found, folder = {path for path in told if path.suffix == _ENDING}, accounts_folder()
+    found, folder = set(read_told()), accounts_folder()
     if folder.is_dir():
         _take_away_from_others(folder)
         if _is_own(folder):
@@ -300,6 +336,27 @@ def find_ancestors_accounts() -> list[Path]:
                 if path.name.split("-")[1] == _start_of(process)
             }
     return sorted(path for path in found if not has_ended(path))
+
+
+def read_told() -> list[Path]:
+    """The accounts that the environment names; Refused where it names anything else."""
+    try:
+        told = [Path(path) for path in json.loads(os.environ.get(ACCOUNTS_VARIABLE) or "[]")]
+    except (TypeError, ValueError):
+        told = [Path()]
+    if not all(path.is_absolute() and _NAME.fullmatch(path.name) for path in told):
+        what = f"the variable {ACCOUNTS_VARIABLE}, which Tacit sets for the processes that it starts, names no accounts"
+        raise Refused(ErrorCode.BUDGET, what, fix=f"os.environ.pop({ACCOUNTS_VARIABLE!r}), where no budget is open")
+    return told
+
+
+def tell(paths: Iterable[Path]) -> None:
+    """Name accounts in the environment, for the processes that are started from now on."""
+    known = [str(path) for path in dict.fromkeys(paths)]
+    if known:
+        os.environ[ACCOUNTS_VARIABLE] = json.dumps(known)
+    else:
+        os.environ.pop(ACCOUNTS_VARIABLE, None)
 
 
 def list_ancestors() -> list[int]:

@@ -15,11 +15,11 @@ process, in the processes that this one comes from, and where its estimator was 
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import warnings
 import weakref
-from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -38,15 +38,19 @@ from tacit.arithmetic import Number, to_rational, to_rational_between
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.learn.facts import read_relation
 from tacit.learn.fit_account import (
-    ACCOUNTS_VARIABLE,
     AccountTerms,
+    clear_removed,
     close_account,
     create_account,
     find_ancestors_accounts,
     has_ended,
     read_account,
+    read_told,
+    refuse_unreachable,
+    remove_account,
     reopen_account,
     reserve_in_all,
+    tell,
 )
 from tacit.learn.fit_warnings import RepeatedFitWarning
 from tacit.privacy.guarantee import DpGuarantee, epsilon_from_rho
@@ -106,7 +110,7 @@ class FitBudget:
         if not 0 <= lost < 1:
             raise ParameterError("delta", f"must be in [0, 1), got {delta!s:.40}", fix="delta=1e-6, say")
         self._terms = AccountTerms(limit, lost, read_relation(neighbors))
-        self._charges: list[tuple[BudgetCharge, Loss]] = []  # as they were read last
+        self._charges: list[tuple[BudgetCharge, Loss]] | None = []  # None where the account has more or may have
         self._path: Path | None = None  # from the first block on
         self._is_lost = False
         self._owner = os.getpid()
@@ -119,15 +123,14 @@ class FitBudget:
                 raise Refused(
                     ErrorCode.BUDGET, what, fix="call tacit.learn.budget(epsilon=1, delta=1e-6) in this process"
                 )
-            if self._is_lost:
-                what = "the account of this budget was lost, so all of the budget counts as spent"
-                raise Refused(ErrorCode.BUDGET, what, fix=f"tacit.learn.budget({self._terms.text}), for other data")
+            self._refuse_if_lost()
             if self._path is None:
                 self._path = create_account(self._terms)
                 _registry.made.add(self._path)
-                weakref.finalize(self, _remove_file, self._path, self._owner)
+                weakref.finalize(self, _remove_unused, self._path, self._owner).atexit = False
             elif self._depth == 0:
                 reopen_account(self._path)
+            self._charges = None
             _registry.register(self._path)
             self._depth += 1
         return self
@@ -144,8 +147,8 @@ class FitBudget:
             try:
                 self._charges = close_account(self._path)
             except Refused:
-                self._is_lost = True
                 if kind is None:
+                    self._refuse_if_lost()
                     raise
             finally:  # the charges are in the account, whatever interrupts this
                 self._depth = 0
@@ -159,7 +162,7 @@ class FitBudget:
     @property
     def spent_(self) -> DpGuarantee:
         """What the fits so far cost together; all of the budget where its account was lost."""
-        if self._is_lost:
+        if self._has_lost_account():
             return self.guarantee_
         total = sum((charge for charge, _ in self._read()), BudgetCharge.zero())
         epsilon, lost = Fraction(total.epsilon, GRAINS_PER_EPSILON), Fraction(total.delta_a, GRAINS_PER_DELTA)
@@ -181,8 +184,22 @@ class FitBudget:
         return len(self._read())
 
     def _read(self) -> list[tuple[BudgetCharge, Loss]]:
-        path = self._path if self._depth else None
-        return self._charges if path is None else read_account(path)
+        charges = self._charges
+        if charges is None:
+            self._refuse_if_lost()
+            assert self._path is not None
+            return read_account(self._path)
+        return charges
+
+    def _has_lost_account(self) -> bool:
+        """Whether the file of the account is gone. What was charged to it is unknown then, and stays so."""
+        self._is_lost = self._is_lost or (self._path is not None and not self._path.exists())
+        return self._is_lost
+
+    def _refuse_if_lost(self) -> None:
+        if self._has_lost_account():
+            what = "the account of this budget was lost, so all of the budget counts as spent"
+            raise Refused(ErrorCode.BUDGET, what, fix=f"tacit.learn.budget({self._terms.text}), for other data")
 
 
 def budget(epsilon: Number, delta: Number = 0, *, neighbors: str = "add-remove") -> FitBudget:
@@ -233,12 +250,12 @@ class _OpenBudgets:
         """Charge fits to an account from now on, and those of processes that are started."""
         if path not in self.open:
             self.open = (*self.open, path)
-        os.environ[ACCOUNTS_VARIABLE] = os.pathsep.join(map(str, self.open))
+        tell([*read_told(), path])  # beside those that this process was told of
 
     def unregister(self, path: Path) -> None:
         """Charge fits to an account no longer."""
         self.open = tuple(known for known in self.open if known != path)
-        os.environ[ACCOUNTS_VARIABLE] = os.pathsep.join(map(str, self.open))
+        tell(known for known in read_told() if known != path)
 
     def begin_in_fork(self) -> None:
         """Forget who held the lock: in a fork that thread does not exist. What is open stays so, made by another."""
@@ -251,11 +268,18 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_registry.begin_in_fork)
 
 
-def _remove_file(path: Path, owner: int) -> None:
-    """Remove the file of a budget that nobody can enter any more; not in a fork, which is not its owner."""
-    if os.getpid() == owner:
-        with suppress(OSError):
-            path.unlink()
+def _remove_unused(path: Path, owner: int) -> None:
+    """Remove the file of a budget that nobody can enter again; not inside of its block, and not in a fork."""
+    if os.getpid() == owner and path not in _registry.open:
+        remove_account(path)
+
+
+@atexit.register
+def _remove_all() -> None:
+    """Remove the files of this process at its end. One whose block has not ended stays, for processes that go on."""
+    for path in _registry.made - set(_registry.open):
+        remove_account(path)
+        clear_removed(path)
 
 
 class BudgetedEstimator(BaseEstimator):
@@ -281,7 +305,7 @@ def _own_and_carried(estimator: object) -> tuple[str, ...]:
 
 
 def _list_open() -> list[Path]:
-    """The accounts of this process that are open; those that a fork inherited may have ended."""
+    """The accounts that are open in this process; those that a fork inherited may have ended."""
     return [path for path in _registry.open if path in _registry.made or not has_ended(path)]
 
 
@@ -299,6 +323,8 @@ def charge_fit(estimator: object, guarantee: DpGuarantee, loss: Loss, *, public:
     paths = {Path(path) for path in _own_and_carried(estimator)} | ancestors
     if paths:
         reserve_in_all(paths, guarantee, loss)
+    elif _registry.open:  # the block that this fork was made in has ended, and it is in no other
+        raise refuse_unreachable()
     else:
         _count_outside(guarantee)
 

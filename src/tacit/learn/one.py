@@ -162,7 +162,7 @@ class OneShotEstimator(PrivateEstimator):
 
     def _fit(self, X: npt.ArrayLike, y: npt.ArrayLike | None, weights: npt.ArrayLike | None, public: bool) -> Self:
         clear_fitted_attributes(self)
-        features, target = select_rows(weights, *self._read(X, y))
+        features, target = select_rows(weights, *self._read(X, y), self.neighbors)
         plan = self.plan(features.shape[1], len(features))
         charge_fit(self, plan.guarantee, plan.privacy_loss, public=public)
         self.guarantee_, self.loss_, self._facts = plan.guarantee, plan.privacy_loss, plan.facts

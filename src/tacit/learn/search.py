@@ -32,7 +32,7 @@ from tacit.learn.base import (
     resolve_bits,
     select_rows,
 )
-from tacit.learn.facts import BitSource
+from tacit.learn.facts import BitSource, DeclaredParameters
 from tacit.learn.fit_budget import charge_fit
 from tacit.learn.losses import Array
 from tacit.learn.trials import TrialCount
@@ -173,15 +173,16 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         model, candidates = self._model(), self._candidates()
         trials = TrialCount.about(self.trials, self.distribution)
         share = to_rational_between("held_out", self.held_out, Fraction(1, 100), Fraction(99, 100))
-        features, target = select_rows(sample_weight, *model._read(X, y))
+        features, target = select_rows(sample_weight, *model._read(X, y), model.neighbors)
         facts = model.facts(features.shape[1], len(features))
-        lost = ApproximateDp(facts.epsilon, facts.delta)
-        charge_fit(self, facts.guarantee, lost, public=public)
-        self.guarantee_, self.loss_ = facts.guarantee, lost
         each: dict[str, Any] = {"epsilon": facts.epsilon / trials.factor, "delta": facts.delta / trials.mean}
         learned = max(1, round(facts.rows * (1 - share)))
         each["rows"] = learned if facts.neighbors is Neighbors.ADD_REMOVE else None  # then they are counted
         models = [clone(model).set_params(**candidate, **each) for candidate in candidates]
+        _check_plans(models, facts, learned)
+        lost = ApproximateDp(facts.epsilon, facts.delta)
+        charge_fit(self, facts.guarantee, lost, public=public)
+        self.guarantee_, self.loss_ = facts.guarantee, lost
         bits = resolve_bits(self.bits)
         found = _run_trials(
             models, trials, features, target, _split_rows(share, len(features), facts.neighbors, bits), bits
@@ -305,6 +306,18 @@ class _BestTrial:
     most: int
     candidate: int
     model: PrivateLinearModel
+
+
+def _check_plans(models: Sequence[PrivateLinearModel], facts: DeclaredParameters, learned: int) -> None:
+    """Plan each candidate, so that one that cannot be is an error before anything is spent.
+
+    Under REPLACE a trial counts the rows that it learns from, which are drawn: from one row to all. What can be planned
+    depends on them only by the method that `choose_method` takes, for few or for many.
+    """
+    counts = (learned,) if facts.neighbors is Neighbors.ADD_REMOVE else (1, facts.rows)
+    for model in models:
+        for count in counts:
+            model.plan(facts.columns, count)
 
 
 def _run_trials(

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 from pathlib import Path
-from secrets import token_hex
+from uuid import uuid4
 
 from tacit.accounting.filters import (
     GRAINS_PER_DELTA,
@@ -207,7 +207,7 @@ def create_account(terms: AccountTerms) -> Path:
         folder.mkdir(mode=0o700, exist_ok=True)
         if not _is_own(folder):
             raise PermissionError
-        path = folder / f"{os.getpid()}-{_start_of(os.getpid())}-{token_hex(8)}{_ENDING}"
+        path = folder / f"{os.getpid()}-{_start_of(os.getpid())}-{uuid4().hex}{_ENDING}"
         draft = path.with_suffix(".draft")
         draft.touch(mode=0o600, exist_ok=False)
         with _connect(draft) as account:

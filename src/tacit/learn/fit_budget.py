@@ -78,6 +78,15 @@ class FitBudget:
     none. A fit that begins after the end of the block is not inside of it. The same budget may be entered again, also
     inside of itself: what was spent stays spent.
 
+    Parameters
+    ----------
+    epsilon : number
+        Privacy loss of all fits together, from 1e-9 to 9000.
+    delta : number
+        Failure probability of all fits together, in [0, 1).
+    neighbors : {"add-remove", "replace"}
+        The neighbor relation that the budget is for.
+
     Attributes
     ----------
     guarantee_ : DpGuarantee

@@ -13,15 +13,12 @@ from typing import ClassVar
 class FitWarning(UserWarning):
     """The base of what a fit warns of.
 
-    Parameters
+    Attributes
     ----------
     what : str
         What is wrong, in the caller's terms.
     fix : str
         What to change.
-
-    Attributes
-    ----------
     code : str
         Stable name of the warning; the reference of errors explains each one.
 
@@ -50,7 +47,7 @@ class FitWarning(UserWarning):
 class RepeatedFitWarning(FitWarning):
     """Several fits of a process were outside of a budget: if they see the same people, their losses add up.
 
-    Parameters
+    Attributes
     ----------
     what : str
         What the fits cost together.
@@ -71,7 +68,7 @@ class NoSignalWarning(FitWarning):
 
     It is known from what is declared, so it tells nothing of the rows.
 
-    Parameters
+    Attributes
     ----------
     what : str
         How large the noise is.

@@ -147,11 +147,11 @@ class GaussianNB(ClassifierMixin, OneShotEstimator):
             facts, GroupMoments.calibrate(facts.epsilon, facts.delta, **shape, neighbors=facts.neighbors)
         )
 
-    def fit(
+    def fit(  # type: ignore[override]  # the others refuse weights
         self,
         X: npt.ArrayLike,
         y: npt.ArrayLike | None = None,
-        sample_weight: Any = None,
+        sample_weight: npt.ArrayLike | None = None,
         *,
         public: bool = False,
         **refused: object,

@@ -183,7 +183,8 @@ def test_missing_values_follow_the_declared_rule():
     ("wrong", "says"),
     [
         ({"bounds": None}, "bounds: are not declared"),
-        ({"bounds": (1, 1)}, "norm: of a row must be between"),
+        ({"bounds": (1, 1)}, "bounds: leave no column that can vary"),
+        ({"bounds": (-1e100, 1e100)}, "norm: of a row must be between"),
         ({"norm": 0}, "norm: must be a positive number"),
         ({"n_components": 0}, "n_components"),
         ({"n_components": 4}, "n_components: is 4, and there are 3 columns"),

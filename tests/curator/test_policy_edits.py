@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 import tacit
+from tacit.curator.policy_edits import list_edit_remarks
+from tacit.ledger.reader import LedgerReader
+from tacit.policy.load import load
 
 pytestmark = pytest.mark.slow
 SQL = "SELECT ward, SUM(age) AS s FROM visits GROUP BY ward"
@@ -72,3 +75,26 @@ def test_what_does_not_change_the_meaning_is_free(tmp_path: Path, edit: str):
 @pytest.mark.parametrize("edit", AGAIN)
 def test_what_changes_the_meaning_costs_again(tmp_path: Path, edit: str):
     assert spent_twice(tmp_path, AGAIN[edit]) == pytest.approx(1)
+
+
+def _check(folder: Path, edit: Callable[[dict[str, Any]], object]) -> list[str]:
+    """What `tacit check` says of an edited policy about paid questions, after one was asked under the first."""
+    spent_twice(folder, lambda _: None)
+    ledger, source = str(folder / "t.ledger"), str(folder / "visits.csv")
+    edited = copy.deepcopy(POLICY) | {"ledger": {"store": ledger}}
+    edited["data"]["source"] = source
+    edit(edited)
+    with LedgerReader(Path(ledger)) as reader:
+        return [str(remark) for remark in list_edit_remarks(load(edited), reader)]
+
+
+@pytest.mark.parametrize("edit", FREE)
+def test_an_edit_that_costs_nothing_is_not_remarked_on(tmp_path: Path, edit: str):
+    assert _check(tmp_path, FREE[edit]) == []
+
+
+@pytest.mark.parametrize("edit", AGAIN)
+def test_an_edit_after_which_questions_cost_again_is_remarked_on(tmp_path: Path, edit: str):
+    (remark,) = _check(tmp_path, AGAIN[edit])
+    assert "every question that was paid for costs again" in remark
+    assert remark.startswith("data.epoch: is 2, and was 1" if edit == "epoch" else "tables: ")

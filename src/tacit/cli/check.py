@@ -64,10 +64,11 @@ def _list_mistakes(mistakes: list[PolicyError], *, as_json: bool) -> NoReturn:
 
 
 def _load_spent(policy: Policy) -> tuple[RecordedSpending | None, list[PolicyAdvice]]:
-    """What the policy's ledger has charged, None where there is none yet; and remarks on locked tables, or that it
-    cannot be read.
+    """What the policy's ledger has charged, None where there is none yet; and remarks: on what an edit makes cost
+    again, on locked tables, or that the ledger cannot be read.
     """
     from tacit.curator.all_budgets import load_spent
+    from tacit.curator.policy_edits import list_edit_remarks
     from tacit.curator.table_status import list_lock_remarks
     from tacit.ledger.reader import LedgerReader
     from tacit.policy.check import PolicyAdvice
@@ -77,7 +78,8 @@ def _load_spent(policy: Policy) -> tuple[RecordedSpending | None, list[PolicyAdv
         return None, []
     try:
         with LedgerReader(books.store, wait=5.0) as history:
-            return load_spent(policy, history), list(list_lock_remarks(policy, history))
+            remarks = [*list_edit_remarks(policy, history), *list_lock_remarks(policy, history)]
+            return load_spent(policy, history), remarks
     except LedgerError as error:
         return None, [PolicyAdvice("ledger.store", f"was not read, so what is spent is not known: {error.what}")]
 

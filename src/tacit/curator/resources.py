@@ -91,7 +91,5 @@ def reopen_ledger(policy: Policy) -> Ledger:
 
 def epoch_source(policy: Policy, engine: TableEngine, key: SigningKey) -> EpochSource:
     """The data that an engine has, as the ledger remembers it."""
-    digests = engine.source_digests()
-    return EpochSource(
-        policy.epoch, {table: key.compute_mac(found) if found else "" for table, found in digests.items()}
-    )
+    macs = {table: key.compute_mac(found) if found else "" for table, found in engine.source_digests().items()}
+    return EpochSource(policy.epoch, macs, policy.digest)

@@ -114,7 +114,7 @@ class Terms:
 def _decode_source(plain: Mapping[Any, object]) -> EpochSource:
     match plain:
         case {"epoch": int(epoch), "sources": dict(macs)}:
-            return EpochSource(epoch, macs)
+            return EpochSource(epoch, macs, str(plain.get("policy", "")))
     return NO_SOURCE  # from before sources were remembered
 
 

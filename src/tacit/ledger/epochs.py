@@ -16,18 +16,22 @@ from tacit.errors import ErrorCode, LedgerError
 
 @dataclass(frozen=True)
 class EpochSource:
-    """The data of an opening: the owner's epoch, and for each table the MAC of its source.
+    """The data of an opening: the owner's epoch, for each table the MAC of its source, and the policy's digest.
 
-    A MAC is empty where the data is read from a server whenever it is asked about: nothing is known of it.
+    A MAC is empty where the data is read from a server whenever it is asked about: nothing is known of it. The digest
+    is that of what questions mean (`Policy.digest`), and is empty in ledgers from before it was written down.
     """
 
     epoch: int = 0
     macs: Mapping[str, str] = field(default_factory=dict)
+    policy: str = ""
 
     @property
     def plain(self) -> dict[str, object]:
         """As plain values; nothing where no table is named."""
-        return {"epoch": self.epoch, "sources": dict(self.macs)} if self.macs else {}
+        if not self.macs:
+            return {}
+        return {"epoch": self.epoch, "sources": dict(self.macs), **({"policy": self.policy} if self.policy else {})}
 
 
 NO_SOURCE = EpochSource()

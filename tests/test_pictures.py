@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 from matplotlib import pyplot
 
-from tacit import pictures
+from tacit import attacks, pictures
 from tacit.pictures import open_figure
 
 
@@ -39,3 +41,10 @@ def test_a_figure_without_a_path_is_shown_where_there_is_one(monkeypatch):
     with open_figure(None, "Error", "people", "error", panels=2) as (left, _):
         left.plot([1, 2], [3, 4])
     assert shown == [[1]]
+
+
+def test_every_plot_of_an_attack_can_be_shown_without_a_file():
+    named = [getattr(attacks, name) for name in attacks.__all__]
+    plots = [each.plot for each in named if isinstance(each, type) and hasattr(each, "plot")]
+    assert len(plots) >= 5
+    assert all(inspect.signature(plot).parameters["path"].default is None for plot in plots)

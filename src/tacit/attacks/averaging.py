@@ -146,13 +146,14 @@ class AveragingResult:
             "stopped": self.stopped,
         }
 
-    def plot(self, path: str | os.PathLike[str]) -> None:
+    def plot(self, path: str | os.PathLike[str] | None = None) -> None:
         """Plot the mean so far against the number of answers, with one standard error on either side.
 
         Parameters
         ----------
-        path : path
-            The picture to write; its ending chooses the format (.png, .svg, .pdf).
+        path : path, optional
+            The picture to write; its ending chooses the format (.png, .svg, .pdf). Without it matplotlib shows the
+            figure.
         """
         from tacit.pictures import open_figure
 

@@ -155,13 +155,14 @@ class LinkageResult:
             "right": self.right,
         }
 
-    def plot(self, path: str | os.PathLike[str], most: int = 12) -> None:
+    def plot(self, path: str | os.PathLike[str] | None = None, most: int = 12) -> None:
         """Plot how many rows share their key with how many others.
 
         Parameters
         ----------
-        path : path
-            The picture to write; its ending chooses the format (.png, .svg, .pdf).
+        path : path, optional
+            The picture to write; its ending chooses the format (.png, .svg, .pdf). Without it matplotlib shows the
+            figure.
         most : int
             The group size from which on all groups are one bar, 2 or more.
         """

@@ -154,7 +154,7 @@ class ReconstructionResult:
 
     def plot(
         self,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | None = None,
         epsilons: tuple[float, ...] = (0.1, 1.0),
         neighbors: Neighbors = Neighbors.REPLACE,
     ) -> None:
@@ -164,8 +164,9 @@ class ReconstructionResult:
 
         Parameters
         ----------
-        path : path
-            The picture to write; its ending chooses the format (.png, .svg, .pdf).
+        path : path, optional
+            The picture to write; its ending chooses the format (.png, .svg, .pdf). Without it matplotlib shows the
+            figure.
         epsilons : tuple of float
             The epsilons whose bounds are shown, each 0 or more.
         neighbors : Neighbors

@@ -159,13 +159,16 @@ class MembershipResult:
             "threshold": self.threshold if math.isfinite(self.threshold) else None,
         }
 
-    def plot(self, path: str | os.PathLike[str], *, epsilon: float | None = None, delta: float = 0.0) -> None:
+    def plot(
+        self, path: str | os.PathLike[str] | None = None, *, epsilon: float | None = None, delta: float = 0.0
+    ) -> None:
         """Plot the share of the targets found against the false positive rate, with the most that epsilon allows.
 
         Parameters
         ----------
-        path : path
-            The picture to write; its ending chooses the format (.png, .svg, .pdf).
+        path : path, optional
+            The picture to write; its ending chooses the format (.png, .svg, .pdf). Without it matplotlib shows the
+            figure.
         epsilon : float, optional
             The privacy loss of the averages, 0 or more; its bound is drawn where it is given.
         delta : float

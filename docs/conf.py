@@ -70,7 +70,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
-    "ignore_pattern": r"^$" if find_spec("torch") else r"/deep_\w+\.py$",  # `make torch` installs PyTorch
+    "ignore_pattern": r"^$" if find_spec("transformers") else r"/deep_\w+\.py$",  # `make torch` installs it
     "example_extensions": {".py"},
     "plot_gallery": "True",
     "abort_on_example_error": True,

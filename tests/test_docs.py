@@ -171,8 +171,9 @@ def test_a_refusal_that_a_page_quotes_is_what_happens(page, clinic):
         assert str(caught.value) == quoted
 
 
-# Those of PyTorch are left out where it is not installed; `tests/learn/test_torch_missing.py` says so.
-EXAMPLES = [path for path in sorted((ROOT / "examples").glob("*.py")) if find_spec("torch") or path.name[:5] != "deep_"]
+# What is not installed is left out; `tests/learn/test_torch_missing.py` says so.
+NEEDED = {"deep_digits": "torch", "deep_text": "torch", "deep_trainer": "transformers"}
+EXAMPLES = [path for path in sorted((ROOT / "examples").glob("*.py")) if find_spec(NEEDED.get(path.stem, "tacit"))]
 
 
 PICTURES = [path for path in EXAMPLES if "sys.argv" in path.read_text(encoding="utf-8")]

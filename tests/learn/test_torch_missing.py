@@ -17,9 +17,15 @@ PathFinder.find_spec = lambda name, *rest: None if name == "torch" else find(nam
 """
 
 
-def test_pytorch_is_installed():
-    if find_spec("torch") is None:
-        missing = "PyTorch is not installed, so tacit.learn.torch is not tested: pip install 'tacit-dp[torch]'"
+@pytest.mark.parametrize(
+    ("needed", "missing"),
+    [
+        ("torch", "PyTorch is not installed, so tacit.learn.torch is not tested: pip install 'tacit-dp[torch]'"),
+        ("transformers", "transformers is not installed, so examples/deep_trainer.py is not run: make torch"),
+    ],
+)
+def test_what_is_left_out_is_said(needed: str, missing: str):
+    if find_spec(needed) is None:
         (pytest.fail if os.environ.get("TACIT_NOTHING_SKIPPED") == "1" else pytest.skip)(missing)
 
 

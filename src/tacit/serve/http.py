@@ -166,11 +166,11 @@ async def fit(
 
 
 async def schema(request: Request, caller: Caller) -> Response:
-    """What may be asked about: tables, columns, bounds and keys."""
+    """What you may ask about: tables, columns, bounds and keys."""
     service = _service(request)
 
     def look() -> dict[str, Any]:
-        found = service.schema()
+        found = service.schema(caller.name if caller.role is Role.ANALYST else None)
         released = {} if found.profile is None else {"released_profile": json.loads(found.profile.stored)}
         return {**found.to_dict(), **released, "text": str(found)}
 

@@ -94,7 +94,7 @@ def estimate_question(
     before = binding.remaining
     after = remaining_epsilon(binding.spent + price, binding.cap) if fits and not free else before
     cap = binding.cap.epsilon or 1
-    warnings = find_useless_columns(plan, found, count_most_rows(planner.policy, profile))
+    warnings = find_useless_columns(plan, found, count_most_rows(planner.policy.asked_by(budget.who), profile))
     accuracies = [column for column in found.columns if _width(column) is not None][: len(_KINDS)]
     kinds = {column.name: kind for column, kind in zip(accuracies, _KINDS, strict=False)}
     return QuestionEstimate(

@@ -20,9 +20,11 @@ from starlette.exceptions import HTTPException
 
 from tacit import __version__
 from tacit.client import arrow_stream
+from tacit.curator.all_budgets import AllBudgets
 from tacit.errors import ErrorCode, Refused, TacitError
 from tacit.serve.addresses import Network
 from tacit.serve.authentication import Authenticator, Role
+from tacit.serve.budget_alerts import list_shares
 from tacit.serve.console import routes
 from tacit.serve.fit_requests import fit_for_analyst
 from tacit.serve.key_authentication import Caller, KeyCheckPool
@@ -211,10 +213,15 @@ async def get_metrics(request: Request, caller: Caller) -> str:
     """Counts for Prometheus; for owners and auditors. No value of a question or an answer is in them."""
     if caller.role is Role.ANALYST:
         raise Refused(ErrorCode.FORBIDDEN, "metrics are for owners and auditors", fix="ask the owner")
-    service, gauges = _service(request), {}
+    service, gauges, budgets = _service(request), {}, None
+
+    def look() -> tuple[int, dict[str, float]]:
+        curator = service.curator
+        return len(curator.ledger.locks()), list_shares(AllBudgets.of(curator.policy, curator.ledger))
+
     with suppress(TacitError):  # the other counts are there all the same
-        gauges["tables_locked"] = len(await service.look(caller.name, service.curator.ledger.locks))
-    text: str = request.app.state.metrics.text(seats_taken=service.in_use, **gauges)
+        gauges["tables_locked"], budgets = await service.look(caller.name, look)
+    text: str = request.app.state.metrics.text(budgets=budgets, seats_taken=service.in_use, **gauges)
     return text
 
 

@@ -24,7 +24,7 @@ from tacit.curator.all_budgets import AllBudgets
 from tacit.curator.curator import Curator
 from tacit.errors import ParameterError
 from tacit.serve.alert_webhook import ADDRESS, TOKEN, AlertWebhook
-from tacit.serve.budget_alerts import OVERALL, BudgetAlerts, find_alerts, list_shares
+from tacit.serve.budget_alerts import OVERALL, BudgetAlerts, find_alerts, list_shares, measure_budgets
 from tacit.serve.metrics import Metrics
 
 PATIENCE = 20.0  # seconds for what takes a moment
@@ -265,10 +265,12 @@ def test_the_address_comes_from_the_environment_and_is_shown_nowhere(monkeypatch
     assert "s3cret" not in repr(found) and "t0ken" not in repr(found)
 
 
-def test_the_gauge_has_the_share_of_every_account():
-    shown = Metrics().text(budgets={OVERALL: 0.5, 'o"hara\\': 0.25})
-    assert '\ntacit_budget_spent_ratio{account="(all)"} 0.5\n' in shown
-    assert '\ntacit_budget_spent_ratio{account="o\\"hara\\\\"} 0.25\n' in shown
+def test_the_gauges_name_nobody(curator):
+    spend(curator, "ada", 0.75)
+    spend(curator, "bo", 1.75)
+    gauges = measure_budgets(AllBudgets.of(curator.policy, curator.ledger))
+    assert gauges == {"budget_spent_ratio": 0.25, "analyst_budget_spent_ratio_max": 0.75}  # 2.5 of 10, and 0.75 of 1
+    assert "\ntacit_analyst_budget_spent_ratio_max 0.75\n" in Metrics().text(**gauges)
 
 
 @pytest.mark.slow
@@ -281,7 +283,6 @@ def test_a_server_alerts_and_shows_the_shares(tmp_path, make_clinic, serving, ho
         tls = ssl.create_default_context(cafile=served.cafile)
         headers = {"Authorization": f"Bearer {served.key('otto')}"}
         shown = httpx.get(f"{served.http}/metrics", headers=headers, verify=tls, timeout=60).text
-        (share,) = re.findall(r'\ntacit_budget_spent_ratio{account="ada"} ([0-9.]+)\n', shown)
+        (share,) = re.findall(r"\ntacit_analyst_budget_spent_ratio_max ([0-9.]+)\n", shown)
         assert 0.5 <= float(share) <= 0.6  # by epsilon 0.6 of 1, or less by the other filter
-        assert '\ntacit_budget_spent_ratio{account="ben"} 0\n' in shown
         wait_for(lambda: hook.told == [("ada", 0.5)])

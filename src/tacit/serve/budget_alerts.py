@@ -81,6 +81,14 @@ def list_shares(budgets: AllBudgets) -> dict[str, float]:
     return found | {name: fraction_used(status.spent, status.cap) for name, status in each.items()}
 
 
+def measure_budgets(budgets: AllBudgets) -> dict[str, float]:
+    """The gauges of budgets, which name nobody: the share that all have spent, and the largest of any analyst."""
+    shares = list_shares(budgets)
+    overall = shares.pop(OVERALL)
+    found = {"budget_spent_ratio": overall, "analyst_budget_spent_ratio_max": max(shares.values(), default=0.0)}
+    return {name: round(share, 3) for name, share in found.items()}
+
+
 def find_alerts(budgets: AllBudgets, thresholds: Iterable[Fraction]) -> list[BudgetAlert]:
     """The thresholds that accounts have reached."""
     accounts: dict[str, BudgetStatus] = {OVERALL: budgets.overall, **budgets.analysts}

@@ -24,7 +24,7 @@ from tacit.curator.all_budgets import AllBudgets
 from tacit.errors import ErrorCode, Refused, TacitError
 from tacit.serve.addresses import Network
 from tacit.serve.authentication import Authenticator, Role
-from tacit.serve.budget_alerts import list_shares
+from tacit.serve.budget_alerts import measure_budgets
 from tacit.serve.console import routes
 from tacit.serve.fit_requests import fit_for_analyst
 from tacit.serve.key_authentication import Caller, KeyCheckPool
@@ -213,15 +213,16 @@ async def get_metrics(request: Request, caller: Caller) -> str:
     """Counts for Prometheus; for owners and auditors. No value of a question or an answer is in them."""
     if caller.role is Role.ANALYST:
         raise Refused(ErrorCode.FORBIDDEN, "metrics are for owners and auditors", fix="ask the owner")
-    service, gauges, budgets = _service(request), {}, None
+    service, gauges = _service(request), {}
 
-    def look() -> tuple[int, dict[str, float]]:
+    def look() -> dict[str, float]:
         curator = service.curator
-        return len(curator.ledger.locks()), list_shares(AllBudgets.of(curator.policy, curator.ledger))
+        budgets = AllBudgets.of(curator.policy, curator.ledger)
+        return {"tables_locked": len(curator.ledger.locks()), **measure_budgets(budgets)}
 
     with suppress(TacitError):  # the other counts are there all the same
-        gauges["tables_locked"], budgets = await service.look(caller.name, look)
-    text: str = request.app.state.metrics.text(budgets=budgets, seats_taken=service.in_use, **gauges)
+        gauges = await service.look(caller.name, look)
+    text: str = request.app.state.metrics.text(seats_taken=service.in_use, **gauges)
     return text
 
 

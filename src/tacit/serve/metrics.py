@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Mapping
 
 from tacit.serve.timing import round_up_to_bucket
 
@@ -40,8 +39,8 @@ class Metrics:
         with self._lock:
             self._errors[code] += 1
 
-    def text(self, *, budgets: Mapping[str, float] | None = None, **gauges: float) -> str:
-        """All counts, and the gauges of this moment: of `budgets` the share that each account has spent."""
+    def text(self, **gauges: float) -> str:
+        """All counts, and the gauges of this moment."""
         with self._lock:
             requests, errors, steps = sorted(self._requests.items()), sorted(self._errors.items()), dict(self._steps)
         lines = ["# HELP tacit_requests_total Responses by route and status.", "# TYPE tacit_requests_total counter"]
@@ -60,15 +59,4 @@ class Metrics:
         lines += [f'tacit_response_seconds_bucket{{le="+Inf"}} {below}', f"tacit_response_seconds_count {below}"]
         for name, value in gauges.items():
             lines += [f"# TYPE tacit_{name} gauge", f"tacit_{name} {value:g}"]
-        if budgets is not None:
-            lines.append("# HELP tacit_budget_spent_ratio The share of a budget that is spent, by account.")
-            lines.append("# TYPE tacit_budget_spent_ratio gauge")
-            lines += [
-                f'tacit_budget_spent_ratio{{account="{_label(name)}"}} {share:g}' for name, share in budgets.items()
-            ]
         return "\n".join(lines) + "\n"
-
-
-def _label(text: str) -> str:
-    """A name of the policy as the value of a label."""
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

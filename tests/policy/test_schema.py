@@ -31,6 +31,7 @@ KINDS: dict[str, Any] = {
 }
 # A schema sees shapes. That two values belong together, or that a file is another's, only `load` sees.
 BEYOND = """
+access_column_misspelled access_column_of_a_hidden_table access_column_unknown access_table_unknown
 auto_of_rows auto_up_to_of_rows auto_with_max_groups_alone auto_with_max_rows_per_group_alone
 groups_above_auto_up_to no_caps_at_all rows_per_group_above_auto_up_to
 bound_off_the_grid bounds_swapped column_by_dotted_keys column_in_a_section column_names_differ_in_case

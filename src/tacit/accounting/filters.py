@@ -506,3 +506,13 @@ def _largest_rho(epsilon: float, delta: float) -> int:
     while low and epsilon_from_rho(low / GRAINS_PER_RHO * (1 + 2.0**-50), delta) > epsilon:
         low -= max(1, low >> 40)
     return low
+
+
+def fraction_used(spent: BudgetCharge, cap: FilterLimits) -> float:
+    """The part of a budget that is used: by the filter that has more left, since one of them is enough."""
+
+    def part(*pairs: tuple[int, int]) -> float:
+        return max((has / most if most else (1.0 if has else 0.0)) for has, most in pairs)
+
+    basic = part((spent.epsilon, cap.epsilon), (spent.delta_a, cap.delta_a))
+    return min(basic, part((spent.rho, cap.rho), (spent.delta_b, cap.delta_b))) if cap.rho else basic

@@ -65,7 +65,7 @@ def revoke(name: Name, policy: PolicyOption = DEFAULT_POLICY) -> None:
 
 @app.command(name="list")
 def list_credentials(policy: PolicyOption = DEFAULT_POLICY, as_json: JsonOption = False) -> None:
-    """Show who is let in, as what and since when."""
+    """Show who is let in, as what, since when, and what they may name where that is not everything."""
     from tacit.serve import credentials
 
     loaded, path = _load(policy)
@@ -76,6 +76,7 @@ def list_credentials(policy: PolicyOption = DEFAULT_POLICY, as_json: JsonOption 
             "key": f"{credentials.PREFIX}{record.key_id}_...",
             "since": record.since,
             "in_policy": loaded.analyst(record.name) is not None,
+            "access": _access_to_dict(loaded, record.name),
         }
         for record in credentials.read_credentials(path).records
     ]
@@ -84,9 +85,19 @@ def list_credentials(policy: PolicyOption = DEFAULT_POLICY, as_json: JsonOption 
         return
     for row in rows:
         missing = "" if row["in_policy"] or row["role"] != _ROLES[0] else "  not in the policy: not let in"
-        typer.echo(f"{row['name']:<16}  {row['role']:<8}  {row['key']}  since {row['since']}{missing}")
+        declared = loaded.analyst(str(row["name"]))
+        named = "" if declared is None or declared.access is None else f"  may name {declared.access}"
+        typer.echo(f"{row['name']:<16}  {row['role']:<8}  {row['key']}  since {row['since']}{missing}{named}")
     if not rows:
         typer.echo("Nobody is let in. tacit analyst add NAME")
+
+
+def _access_to_dict(policy: Policy, name: str) -> dict[str, list[str]] | None:
+    """The columns of each table that someone may name; None where it is all of them."""
+    declared = policy.analyst(name)
+    if declared is None or declared.access is None:
+        return None
+    return {table.name: [column.name for column in table.columns] for table in policy.asked_by(name).tables}
 
 
 def _load(policy: Path) -> tuple[Policy, Path]:

@@ -38,6 +38,15 @@ if TYPE_CHECKING:
 
 
 def schema(
+    analyst: Annotated[
+        str,
+        typer.Option(
+            "--as",
+            help="What this analyst may name; without it, all that the policy declares.",
+            metavar="NAME",
+            autocompletion=complete_analyst,
+        ),
+    ] = "",
     policy: PolicyOption = DEFAULT_POLICY,
     server: ServerOption = None,
     cafile: CertificateOption = None,
@@ -48,11 +57,13 @@ def schema(
     from tacit.policy.load import load
 
     if server is not None:
-        with _connect(server, cafile) as far:
+        with _connect(server, cafile, analyst) as far:
             _print(far.schema, as_json)
         return
     loaded = load(policy)
-    _print(describe_schema(loaded, _read_profile(loaded)), as_json)
+    if analyst:
+        _check_is_declared(analyst, loaded)
+    _print(describe_schema(loaded.asked_by(analyst), _read_profile(loaded)), as_json)
 
 
 def _read_profile(policy: Policy) -> DataProfile | None:
@@ -94,10 +105,7 @@ def explain(
         return
     _check_is_named(analyst)
     loaded = load(policy)
-    if loaded.analyst(analyst) is None:
-        raise Refused(
-            ErrorCode.UNKNOWN_ANALYST, f"there is no analyst {analyst!r}", fix="ask the owner to add you to the policy"
-        )
+    _check_is_declared(analyst, loaded)
     asked = Question(text, epsilon, widths, confidence, dialect=dialect)
     _print(_explain_question(asked, analyst, loaded), as_json)
 
@@ -117,7 +125,12 @@ def _explain_question(question: Question, analyst: str, policy: Policy) -> Expla
         found = explain(plan, policy.asked_by(analyst), question.level)
         return found.refused_by(
             find_refusal(
-                plan, analyst, *read_standings(budget_limits(policy), analyst, history), history, policy.live_tables
+                plan,
+                analyst,
+                *read_standings(budget_limits(policy), analyst, history),
+                history,
+                policy.live_tables,
+                policy.asked_by(analyst),
             )
         )
 
@@ -228,6 +241,13 @@ def _check_is_named(analyst: str) -> None:
     if not analyst:
         fix = "--as NAME: the analyst who asks, as the policy names them; or --server URL"
         raise TacitError(ErrorCode.PARAMETER, "missing option '--as'", fix=fix)
+
+
+def _check_is_declared(analyst: str, policy: Policy) -> None:
+    if policy.analyst(analyst) is None:
+        raise Refused(
+            ErrorCode.UNKNOWN_ANALYST, f"there is no analyst {analyst!r}", fix="ask the owner to add you to the policy"
+        )
 
 
 @contextmanager

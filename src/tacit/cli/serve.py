@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,9 +49,18 @@ def serve(
     proxy_protocol: Annotated[
         bool, typer.Option("--proxy-protocol", help="These proxies speak the PROXY protocol before PostgreSQL's.")
     ] = False,
+    alert_at: Annotated[
+        list[float] | None,
+        typer.Option(
+            help="The share of a budget at whose spending the owner is alerted; may be given often. Else 0.8 and 0.95.",
+            metavar="SHARE",
+        ),
+    ] = None,
 ) -> None:
     """Serve the curator over HTTP and the PostgreSQL wire, until Ctrl-C or SIGTERM."""
     from tacit.serve.addresses import networks_of
+    from tacit.serve.alert_webhook import AlertWebhook
+    from tacit.serve.budget_alerts import THRESHOLDS
     from tacit.serve.credentials import credentials_path, read_credentials
     from tacit.serve.server import ListenAddresses, ServerConfig, run_server
 
@@ -62,6 +72,7 @@ def serve(
         ("rate", rate, 0.001, 10**6),
         ("cells", cells, 1, 10**8),
         ("time-limit", time_limit, 0.1, 10**6),
+        *(("alert-at", share, 0.01, 1) for share in alert_at or ()),
     ):
         if not least <= value <= most:
             fix = f"--{name} takes a number from {least:g} to {most:,}"
@@ -80,6 +91,8 @@ def serve(
         proxies=networks_of(proxy or []),
         proxy_protocol=proxy_protocol,
         postgres_programs=postgres_programs,
+        alert_at=tuple(sorted({Fraction(str(share)) for share in alert_at})) if alert_at else THRESHOLDS,
+        webhook=AlertWebhook.from_environment(),
     )
 
     def ready(listening: ListenAddresses) -> None:

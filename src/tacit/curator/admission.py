@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 from tacit.accounting.filters import BudgetCharge, BudgetStatus, compute_charge
 from tacit.answers.explanation import Explanation
+from tacit.curator.ask import hide_locked
 from tacit.curator.protocols import OpenCurator
 from tacit.errors import Refused
 from tacit.ledger.budget import BudgetLimits, admit
@@ -17,6 +18,7 @@ from tacit.ledger.transaction import LedgerTransaction
 from tacit.plan.compound_plan import AnyPlan
 from tacit.plan.explain import explain
 from tacit.plan.question import Question
+from tacit.policy.model import Policy
 from tacit.privacy.loss import encode
 
 
@@ -27,12 +29,13 @@ def find_refusal(
     shared: BudgetStatus,
     history: LedgerReader | None,
     live: frozenset[str] = frozenset(),
+    policy: Policy | None = None,
 ) -> Refused | None:
     """The refusal that an analyst would get for asking a plan now; None where it is admitted or free.
 
     `own` and `shared` are what the analyst and all of them have spent, and of which caps; `history` is the ledger, or
-    None where there is none yet. `live` are the tables that can be locked. It is about now only: others may spend
-    before the question is asked.
+    None where there is none yet. `live` are the tables that can be locked; which of them is said where `policy`, as the
+    analyst sees it, has no hidden ones. It is about now only: others may spend before the question is asked.
     """
     cost, answer = compute_charge(plan.loss, plan.delta), None
     locks: dict[str, TableLock] = {}
@@ -47,7 +50,8 @@ def find_refusal(
                 return None
             locks = book.locks_of(plan.tables & live) if answer is None else {}
     try:
-        check_unlocked(locks, plan.tables & live)
+        with nullcontext() if policy is None else hide_locked(plan.tables & live, policy):
+            check_unlocked(locks, plan.tables & live)
         admit(cost, analyst, own, shared if answer is None else None)
     except Refused as refused:
         return Refused(refused.code, refused.what, fix=refused.fix)  # without the frames of its traceback
@@ -65,9 +69,9 @@ def explain_question(
 
     `tell` is `explain`, wherever it runs.
     """
-    found, ledger = tell(plan, curator.policy.asked_by(analyst), question.level), curator.ledger
-    standings = ledger.standing(analyst), ledger.overall()
-    return found.refused_by(find_refusal(plan, analyst, *standings, ledger, curator.live_tables))
+    policy, ledger = curator.policy.asked_by(analyst), curator.ledger
+    found, standings = tell(plan, policy, question.level), (ledger.standing(analyst), ledger.overall())
+    return found.refused_by(find_refusal(plan, analyst, *standings, ledger, curator.live_tables, policy))
 
 
 def read_standings(

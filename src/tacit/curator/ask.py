@@ -11,7 +11,8 @@ bounds what it tells.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from tacit.answers.post_processing_plan import AnyPostProcessingPlan, CompoundPo
 from tacit.answers.read_value import read_value
 from tacit.answers.stored import Release, pack_all
 from tacit.engines.deadline import time_limit
-from tacit.errors import Failed, Refused
+from tacit.errors import ErrorCode, Failed, Refused
 from tacit.plan.plan import Plan
 from tacit.sampling.bits import refresh_bits
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from tacit.plan.compound_plan import AnyPlan
     from tacit.plan.public_tables import PublicRead
     from tacit.plan.question import Question
+    from tacit.policy.model import Policy
     from tacit.query.nodes import LiteralValue
     from tacit.sampling.bits import Bits
 
@@ -149,15 +151,31 @@ def _release_in_turn(plan: AnyPlan, engine: Engine, bits: Bits, seconds: float |
     return pack_all([releases[place] for place in sorted(releases)])
 
 
+@contextmanager
+def hide_locked(tables: Collection[str], policy: Policy) -> Iterator[None]:
+    """Leave the names of locked tables out of a refusal to whoever may not name all of these tables."""
+    try:
+        yield
+    except Refused as refused:
+        if refused.code is not ErrorCode.TABLE_LOCKED or all(policy.table(name) is not None for name in tables):
+            raise
+    else:
+        return
+    what = "a table that the question reads is locked since a question about the data failed"
+    fix = "tell the data owner, who looks at the cause and unlocks it"
+    raise Refused(ErrorCode.TABLE_LOCKED, what, fix=fix) from None
+
+
 def settle(
     plan: ChargedPlan, run: Callable[[], bytes], analyst: str, curator: OpenCurator, request: str
 ) -> Reservation:
     """Charge a plan, run it once, and return the claim with what is stored; or raise Refused, at no cost."""
     ledger = curator.ledger
     live = plan.tables & curator.live_tables
-    claim = ledger.reserve(  # durable, or Refused
-        analyst, plan.loss, plan.key, delta=plan.delta, request=request, tables=live
-    )
+    with hide_locked(live, curator.policy.asked_by(analyst)):
+        claim = ledger.reserve(  # durable, or Refused
+            analyst, plan.loss, plan.key, delta=plan.delta, request=request, tables=live
+        )
     if claim.stored is not None:  # a repeat: it is already there
         return claim
     with ledger.hold(claim):

@@ -291,7 +291,8 @@ class Curator:
         Returns
         -------
         Schema
-            Tables, columns, bounds and keys. Free, and no data is read.
+            Tables, columns, bounds and keys, all that the policy declares: `Analyst.schema` has what one analyst may
+            name. Free, and no data is read.
         """
         return describe_schema(self.policy, find_profile(self.ledger))
 
@@ -517,9 +518,10 @@ class Analyst:
         Raises
         ------
         Refused
-            If the policy has no such table.
+            If the policy has no such table that this analyst may name.
         """
-        return ibis_expressions.make_table(name, describe_schema(self._curator.policy).table_types(name))
+        policy = self._curator.policy.asked_by(self.name)
+        return ibis_expressions.make_table(name, describe_schema(policy).table_types(name))
 
     @property
     def budget(self) -> AnalystBudget:
@@ -529,8 +531,11 @@ class Analyst:
 
     @property
     def schema(self) -> Schema:
-        """What may be asked about: tables, columns, bounds and keys, with the profile that was released last."""
-        return self._curator.schema()
+        """What this analyst may ask about: tables, columns, bounds and keys, with the profile that was released last.
+
+        What the policy keeps from this analyst is not in it.
+        """
+        return describe_schema(self._curator.policy.asked_by(self.name), find_profile(self._curator.ledger))
 
     def __repr__(self) -> str:
         return f"<Analyst {self.name}: {self.budget}>"

@@ -15,7 +15,13 @@ from tacit.query.types import TIME_TYPES
 
 
 def describe_schema(policy: Policy, profile: DataProfile | None = None) -> Schema:
-    """Return what may be asked about, with the profile that was released last."""
+    """Return what may be asked about, with the profile that was released last.
+
+    Of the policy as one analyst sees it, the profile has what this analyst may name.
+    """
+    if profile is not None and policy.access is not None:
+        shown = {table.name: {column.name for column in table.columns} for table in policy.tables}
+        profile = profile.select_columns(shown)
     return Schema(str(policy.neighbors), {table.name: _table_to_dict(table) for table in policy.tables}, profile)
 
 

@@ -44,7 +44,7 @@ def refer(policy: Policy, table: Table, column: str, here: str) -> RowReference 
     """
     is_key = column.lower() in {key.lower() for key in referenced_keys(policy, table)}
     while isinstance(table.unit, UnitForeignKey) and table.unit.column.lower() == column.lower():
-        way, parent = table.unit, policy.table(table.unit.table)
+        way, parent = table.unit, policy.declared_table(table.unit.table)
         assert parent is not None
         table, column = parent, way.key
     found = column.lower() in {key.lower() for key in referenced_keys(policy, table)}
@@ -57,25 +57,15 @@ def referenced_keys(policy: Policy, table: Table) -> list[str]:
 
 
 def unlisted_keys(policy: Policy, table: Table) -> list[str]:
-    """Those of them that are neither listed nor the unit nor the way to it, one for each name."""
-    own = table.unit.column if isinstance(table.unit, UnitForeignKey) else table.unit or ""
-    known = {own.lower(), *(column.name.lower() for column in table.columns)}
-    keys = {key.lower(): key for key in referenced_keys(policy, table) if key.lower() not in known}
-    return list(keys.values())
+    """Those of them that are neither listed nor the unit nor the way to it, one for each name.
 
-
-def unit_name_of(policy: Policy, table: Table) -> str:
-    """The name of the unit of a table: its column, or that of the last table on the way that has one of its own.
-
-    Where that is reached by its very unit, it is what the table before calls it: customer_id for customers.id.
+    Those are left out by which only hidden tables reach it, and so is a listed column that is hidden.
     """
-    while isinstance(table.unit, UnitForeignKey):
-        way, parent = table.unit, policy.table(table.unit.table)
-        assert parent is not None
-        if isinstance(parent.unit, str) and parent.unit.lower() == way.key.lower():
-            return way.column
-        table = parent
-    return table.unit or ""
+    declared = policy.declared_table(table.name) or table
+    own = declared.unit.column if isinstance(declared.unit, UnitForeignKey) else declared.unit or ""
+    known = {own.lower(), *(column.name.lower() for column in declared.columns)}
+    keys = {key.lower(): key for key in policy.nameable_keys.get(declared.name, ()) if key.lower() not in known}
+    return list(keys.values())
 
 
 def find_wanted_keys(query: Query, policy: Policy, *, is_inner: bool) -> WantedKeys:
@@ -174,9 +164,13 @@ def _lists(leaf: TableReference | DerivedTable | ConstantTable, name: str, polic
 
 
 def _holds(leaf: TableReference | DerivedTable | ConstantTable, name: str, policy: Policy) -> bool:
-    """Whether a table has a column of that name, listed or not."""
+    """Whether a table has a column of that name, listed or not, that is not hidden."""
     table = policy.table(leaf.table) if isinstance(leaf, TableReference) else None
-    if table is not None and name in {key.lower() for key in unlisted_keys(policy, table)}:
+    if table is None:
+        return _lists(leaf, name, policy)
+    declared = policy.declared_table(table.name)
+    assert declared is not None
+    if name in {key.lower() for key in unlisted_keys(policy, table)}:
         return True
-    own = table.unit.column if table is not None and isinstance(table.unit, UnitForeignKey) else ""
-    return own.lower() == name or _lists(leaf, name, policy)
+    own = declared.unit.column if isinstance(declared.unit, UnitForeignKey) else ""
+    return (own.lower() == name and declared.column(name) is None) or _lists(leaf, name, policy)

@@ -154,7 +154,7 @@ class Planner:
         return plan
 
     def _find(self, question: Question, policy: Policy) -> Plans:
-        depends_on = (question.key, policy.has_delta, policy.lists_joined_keys)
+        depends_on = (question.key, policy.has_delta, policy.lists_joined_keys, policy.access)
         key = None if question.key is None or len(question.sql) > _LONGEST else depends_on
         if key is None:
             return self._make(question, policy, self._most_cells)

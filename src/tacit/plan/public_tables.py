@@ -80,11 +80,13 @@ class PublicRead:
         nothing: tuple[int | None, ...] | None = None,
     ) -> PublicRead:
         """Rows to be read; Refused where a table is not public."""
-        for name in scanned_tables(rows):
-            table = policy.table(name)
-            if table is None or not table.public:
-                what = f"rows of {name}, which is private, beside rows that are shown"
-                raise Refused(ErrorCode.UNSUPPORTED, f"{what} are not answered", at=query.at, fix="ask about it alone")
+        tables = [(name, policy.declared_table(name)) for name in sorted(scanned_tables(rows))]
+        private = [name for name, table in tables if table is None or not table.public]
+        if private:
+            # A hidden table is read only as the way to the unit of one that was named.
+            name = next((name for name in private if policy.table(name) is not None), private[0])
+            what = f"rows of {name}, which is private, beside rows that are shown"
+            raise Refused(ErrorCode.UNSUPPORTED, f"{what} are not answered", at=query.at, fix="ask about it alone")
         return PublicRead(rows, tuple(types), most, nothing, query.at)
 
     def read(self, engine: Engine) -> tuple[tuple[Any, ...], ...]:

@@ -296,8 +296,12 @@ def _holders(name: str, source: FromItem, policy: Policy) -> list[str]:
     found = []
     for leaf in leaves_of(source):
         table = policy.table(leaf.table) if isinstance(leaf, TableReference) else None
-        unit = None if table is None else table.unit.column if isinstance(table.unit, UnitForeignKey) else table.unit
-        if table is not None and (table.column(name) is not None or name.lower() == (unit or "").lower()):
+        declared = None if table is None else policy.declared_table(table.name)
+        if table is None or declared is None:
+            continue
+        unit = declared.unit.column if isinstance(declared.unit, UnitForeignKey) else declared.unit
+        is_own = name.lower() == (unit or "").lower() and declared.column(name) is None
+        if table.column(name) is not None or is_own:
             found.append(leaf.alias)
     return found
 

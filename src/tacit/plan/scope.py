@@ -61,7 +61,7 @@ from tacit.plan.declared_columns import read_as_declared
 from tacit.plan.filtering_join import keep_matching
 from tacit.plan.flatten import aggregates
 from tacit.plan.fold import aggregate_per_unit
-from tacit.plan.foreign_keys import NO_KEYS, WantedKeys, all_keys, find_wanted_keys, refer, unit_name_of, unlisted_keys
+from tacit.plan.foreign_keys import NO_KEYS, WantedKeys, all_keys, find_wanted_keys, refer, unlisted_keys
 from tacit.plan.full_join import check_size, join_fully
 from tacit.plan.join import either_chosen, join_relations
 from tacit.plan.left_join import about_several, finds_several, join_left
@@ -279,10 +279,13 @@ class Scope:
             names = ", ".join(t.name for t in self.policy.tables)
             what = f"there is no table {named.table}"
             raise Refused(ErrorCode.UNKNOWN_TABLE, what, at=named.at, fix=f"the tables are {names}")
+        shown, table = {column.name for column in table.columns}, self._declared(table.name)
         columns, fields = [], []
         for column in table.columns:
             name = next(self.names)
-            columns.append((column.name, name))
+            columns.append((column.name, name))  # what is hidden is scanned too, so that all have one key
+            if column.name not in shown:
+                continue
             is_unit = isinstance(table.unit, str) and table.unit != ROW_UNIT and column.name == table.unit
             bound = read_as_declared(column, ColumnReference(name))
             known = (column.values, column.other, is_unit, column.unique)
@@ -298,7 +301,7 @@ class Scope:
         each = ContributionBounds(table.max_groups, table.max_rows_per_group, table.max_rows)
         rows, unit = self._unit(table, columns, fields, named.alias)
         if isinstance(table.unit, UnitForeignKey):
-            implied += self._implied_by_way(table, rows, unit, fields, named.alias)
+            implied += self._implied_by_way(table, rows, unit, named.alias)
         people = None if table.public else table.people or f"rows of {table.name}"
         here = dict(columns)
         return Relation(
@@ -314,15 +317,19 @@ class Scope:
             chosen=ChosenBound(table.auto_up_to, table.has_caps) if table.auto else None,
         )
 
-    def _implied_by_way(
-        self, table: Table, rows: RelationalNode, unit: str | None, fields: list[Field], alias: str
-    ) -> Iterator[Field]:
+    def _declared(self, name: str) -> Table:
+        """A table as it is declared, with what is hidden from whoever asks."""
+        found = self.policy.declared_table(name)
+        assert found is not None
+        return found
+
+    def _implied_by_way(self, table: Table, rows: RelationalNode, unit: str | None, alias: str) -> Iterator[Field]:
         """What a table that reaches its unit through another has besides its listed columns: the link, and the unit."""
         assert isinstance(table.unit, UnitForeignKey)
         assert isinstance(rows, EquiJoin)
         assert unit is not None
-        way, name = table.unit, unit_name_of(self.policy, table)
-        listed = {f.name.lower() for f in fields}
+        way, name = table.unit, self.policy.unit_name(table)
+        listed = {column.name.lower() for column in table.columns}
         if name.lower() not in listed:
             bound = TypedScalar(ColumnReference(unit), None)
             link = refer(self.policy, table, name, unit) if name.lower() == way.column.lower() else None
@@ -337,9 +344,7 @@ class Scope:
     def _unit_name(self, table: Table) -> str:
         """The name of a table's unit."""
         while isinstance(table.unit, UnitForeignKey):
-            above = self.policy.table(table.unit.table)
-            assert above is not None
-            table = above
+            table = self._declared(table.unit.table)
         return table.unit or ROW_UNIT
 
     def _unit(
@@ -352,8 +357,7 @@ class Scope:
             case UnitForeignKey(column, parent, key):
                 link = next(self.names)
                 child = Scan(table.name, (*columns, (column, link)))
-                above = self.policy.table(parent)
-                assert above is not None
+                above = self._declared(parent)
                 known, unit_columns = next(self.names), list[tuple[str, str]]()
                 unit_columns.append((key, known))
                 rows, unit = self._unit(above, unit_columns, [], alias)

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from tacit.accounting.filters import DeltaSplit
 from tacit.arithmetic import format_decimal
 from tacit.policy.locate import format_path, quote_string
-from tacit.policy.model import ROW_UNIT, Column, Key, Policy, Table, Type
+from tacit.policy.model import ROW_UNIT, Column, DeclaredAnalyst, Key, Policy, Table, Type
 
 MAX_NAME = 128
 MAX_DIGITS = 1000
@@ -87,6 +87,7 @@ def _about_analysts(policy: Policy) -> Iterator[PolicyAdvice]:
             if own > cap:
                 text = f"{format_decimal(own)} is more than the overall {format_decimal(cap)}, which binds"
                 yield PolicyAdvice(format_path(("analysts", analyst.name, name)), text)
+        yield from _about_access(policy, analyst)
     plain = [analyst.name for analyst in policy.analysts if analyst.budget.delta == 0]
     if overall.delta and plain:
         names = ", ".join(plain[:5]) + (" and others" if len(plain) > 5 else "")
@@ -98,6 +99,20 @@ def _about_analysts(policy: Policy) -> Iterator[PolicyAdvice]:
             f"their epsilons add up to {format_decimal(total)}, more than the overall {format_decimal(overall.epsilon)}"
         )
         yield PolicyAdvice("analysts", f"{text}: who asks first may leave less than their own cap to the others")
+
+
+def _about_access(policy: Policy, analyst: DeclaredAnalyst) -> Iterator[PolicyAdvice]:
+    """Units that are listed columns and are hidden from an analyst, who can then not even count them."""
+    if analyst.access is None:
+        return
+    for table in policy.tables:
+        shown, unit = analyst.access.columns_of(table), policy.unit_name(table)
+        listed = table.column(unit)
+        if shown is None or table.unit == ROW_UNIT or listed is None or listed in shown:
+            continue
+        text = f"hides {unit}, the unit of {table.name}: {analyst.name} can neither count units by it nor join on it"
+        path = format_path(("analysts", analyst.name, "columns"))
+        yield PolicyAdvice(path, f'{text}; add "{table.name}.{listed.name}" to allow that')
 
 
 def _private_keys_problem(policy: Policy) -> str:

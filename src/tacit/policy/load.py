@@ -13,7 +13,7 @@ import datetime
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
@@ -23,6 +23,8 @@ from urllib.parse import urlsplit
 from tacit.arithmetic import format_decimal
 from tacit.errors import ErrorCode, PolicyError, SourceLocation
 from tacit.policy import locate
+from tacit.policy.access import KEYS as ACCESS_KEYS
+from tacit.policy.access import load_access
 from tacit.policy.check import INT64, describe_value
 from tacit.policy.model import (
     ENGINES,
@@ -32,6 +34,7 @@ from tacit.policy.model import (
     Policy,
     PrivacyBudget,
     QuestionDialect,
+    Table,
     is_database_url,
 )
 from tacit.policy.section import Section
@@ -77,17 +80,21 @@ def find_mistakes(policy: str | os.PathLike[str]) -> list[PolicyError]:
     except PolicyError as mistake:
         return [mistake]
     source: list[Path | str | None] = [None]
+    tables: list[Table] = []
 
     def read_data() -> None:
         source[0] = _read_data(top.section("data"), path.parent)["source"]
+
+    def read_tables() -> None:
+        tables.extend(load_tables(top.section("tables")))
 
     parts: tuple[Callable[[], object], ...] = (
         lambda: top.only(*_SECTIONS),
         read_data,
         lambda: _books(top.section("ledger"), path.parent, path, source[0]),
         lambda: _read_privacy(top.section("privacy")),
-        lambda: load_tables(top.section("tables")),
-        lambda: _read_analysts(top.section("analysts")),
+        read_tables,
+        lambda: _read_analysts(top.section("analysts"), tables),
     )
     for read in parts:
         try:
@@ -149,12 +156,15 @@ def _decimal(text: str) -> Decimal:
 def _policy(top: Section, folder: Path, path: Path | None) -> Policy:
     top.only(*_SECTIONS)
     data = _read_data(top.section("data"), folder)
+    books = _books(top.section("ledger"), folder, path, data["source"])
+    privacy = _read_privacy(top.section("privacy"))
+    tables = load_tables(top.section("tables"))
     return Policy(
         **data,
-        books=_books(top.section("ledger"), folder, path, data["source"]),
-        **_read_privacy(top.section("privacy")),
-        tables=load_tables(top.section("tables")),
-        analysts=_read_analysts(top.section("analysts")),
+        books=books,
+        **privacy,
+        tables=tables,
+        analysts=_read_analysts(top.section("analysts"), tables),
     )
 
 
@@ -181,8 +191,10 @@ def _read_privacy(at: Section) -> dict[str, Any]:
     return {"neighbors": Neighbors(neighbors), "budget": budget, "delta_per_question": per_question}
 
 
-def _read_analysts(at: Section) -> tuple[DeclaredAnalyst, ...]:
-    return tuple(at.read_each(at.sections("[analysts.{}]", "ada", _is_padded), _analyst))
+def _read_analysts(at: Section, tables: Sequence[Table]) -> tuple[DeclaredAnalyst, ...]:
+    """The analysts. What they may name is looked up in `tables`, unless these have mistakes of their own."""
+    sections = at.sections("[analysts.{}]", "ada", _is_padded)
+    return tuple(at.read_each(sections, lambda section: _analyst(section, tables)))
 
 
 def _data(at: Section, folder: Path) -> tuple[Path | str | None, int]:
@@ -310,10 +322,11 @@ def _delta_per_question(at: Section, delta: Fraction) -> Fraction:
     return at.number("delta_per_question", rule, lambda d: 0 <= d <= delta)
 
 
-def _analyst(at: Section) -> DeclaredAnalyst:
-    at.only("epsilon", "delta", "refresh")
+def _analyst(at: Section, tables: Sequence[Table]) -> DeclaredAnalyst:
+    at.only("epsilon", "delta", "refresh", *ACCESS_KEYS)
     monthly = "refresh" in at.entries and bool(at.choice("refresh", "monthly"))
-    return DeclaredAnalyst(str(at.path[-1]), _budget(at), monthly)
+    access = load_access(at, tables) if tables else None
+    return DeclaredAnalyst(str(at.path[-1]), _budget(at), monthly, access)
 
 
 def _is_padded(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -110,11 +111,37 @@ class PrivacyBudget:
 
 @dataclass(frozen=True)
 class DeclaredAnalyst:
-    """Someone who may ask, up to a cap of their own: in all, or in each calendar month."""
+    """Someone who may ask, up to a cap of their own: in all, or in each calendar month.
+
+    `access` is what they may name, where that is not everything that the policy declares.
+    """
 
     name: str
     budget: PrivacyBudget
     monthly: bool = False
+    access: TableAccess | None = None
+
+
+@dataclass(frozen=True)
+class TableAccess:
+    """What an analyst may name: for each table its columns, or None for all of them. Other tables are hidden.
+
+    Names are as the policy spells them.
+    """
+
+    tables: tuple[tuple[str, tuple[str, ...] | None], ...]
+
+    def columns_of(self, table: Table) -> tuple[Column, ...] | None:
+        """The columns of a table that may be named; None where the table is hidden."""
+        found = dict(self.tables)
+        if table.name not in found:
+            return None
+        named = found[table.name]
+        return table.columns if named is None else tuple(c for c in table.columns if c.name in named)
+
+    def __str__(self) -> str:
+        parts = (name if columns is None else f"{name} ({', '.join(columns)})" for name, columns in self.tables)
+        return ", ".join(parts)
 
 
 @dataclass(frozen=True)
@@ -134,6 +161,9 @@ class Policy:
     `copy` is where duckdb reads it to: a file, or memory (`IN_MEMORY`); where it is None, its size decides. `today` is
     the date, or the time, that CURRENT_DATE and NOW() stand for; a question that names it holds it as a constant, so it
     is no part of the digest. Nor is `dialect`, which says how questions are read.
+
+    `tables` are those that a question may name, with the columns that it may name. Where an analyst may not name all,
+    `asked_by` has them as this analyst sees them, and `all_tables` as they are declared, in `declared_tables`.
     """
 
     source: Path | str | None
@@ -151,10 +181,21 @@ class Policy:
     weighs_keys: bool = True  # private ones, where a clip is chosen; not in earlier versions
     today: datetime.date | None = None
     dialect: QuestionDialect = QuestionDialect.POSTGRES
+    access: TableAccess | None = None  # what may be named, where `tables` are as one analyst sees them
+    declared_tables: tuple[Table, ...] | None = None  # then all of them
 
     def table(self, name: str) -> Table | None:
-        """The table of that name in any case, or None."""
+        """The table of that name in any case, or None where there is none that may be named."""
         return next((t for t in self.tables if t.name.lower() == name.lower()), None)
+
+    @property
+    def all_tables(self) -> tuple[Table, ...]:
+        """All tables as they are declared, hidden ones too."""
+        return self.tables if self.declared_tables is None else self.declared_tables
+
+    def declared_table(self, name: str) -> Table | None:
+        """The table of that name in any case as it is declared, hidden or not; None where there is none."""
+        return next((t for t in self.all_tables if t.name.lower() == name.lower()), None)
 
     def analyst(self, name: str) -> DeclaredAnalyst | None:
         """The analyst of exactly that name, or None."""
@@ -164,25 +205,89 @@ class Policy:
     def live_tables(self) -> frozenset[str]:
         """The private tables that the policy's engine reads whenever they are asked about, and not from a copy."""
         live = self.engine != ENGINES[0]
-        return frozenset(table.name for table in self.tables if live and not table.public)
+        return frozenset(table.name for table in self.all_tables if live and not table.public)
 
     def asked_by(self, name: str) -> Policy:
-        """The policy for the questions of one analyst: they use no delta where the analyst's own budget has none."""
+        """The policy for the questions of one analyst: what they may name, and no delta where their budget has none.
+
+        **Rule.** What the analyst may not name is left out of `tables`, and nothing else is: `digest`, the relation,
+        caps and the way to each unit are those of the whole policy, through hidden tables too. So a question that names
+        nothing hidden has the same plan, key, privacy loss and answer for every analyst whose budget has a delta, and
+        one that does is refused as if what it names were not declared.
+
+        **Theorem.** Restrictions never weaken privacy. Proof: an analyst who is restricted is answered a subset of the
+        questions that they could ask without it, each at the same loss and charged to the same ledger; the policy's
+        promise holds for every choice of questions (`curator/ask.py`).
+
+        A restriction is no promise of its own: analysts may tell each other what they were answered, all of them draw
+        on the overall budget, and what is left of that tells that others ask. The unit's name is always told, with the
+        caps of the tables that may be named.
+        """
         analyst = self.analyst(name)
-        return self if analyst is None or analyst.budget.delta > 0 else self._without_delta
+        if analyst is None:
+            return self
+        view = self if analyst.access is None else self.restrict(analyst.access)
+        return view if analyst.budget.delta > 0 else view._without_delta
 
     @cached_property
     def _without_delta(self) -> Policy:
         return replace(self, has_delta=False)
 
     @cached_property
+    def _views(self) -> dict[TableAccess, Policy]:
+        return {}
+
+    def restrict(self, access: TableAccess) -> Policy:
+        """The policy in which only this may be named, as `asked_by` has it; made once."""
+        if access not in self._views:
+            pairs = ((table, access.columns_of(table)) for table in self.tables)
+            shown = {table.name: columns for table, columns in pairs if columns is not None}
+            tables = tuple(self._show_table(table, shown) for table in self.tables if table.name in shown)
+            self._views[access] = replace(self, tables=tables, access=access, declared_tables=self.all_tables)
+        return self._views[access]
+
+    def _show_table(self, table: Table, shown: Mapping[str, tuple[Column, ...]]) -> Table:
+        """A table as an analyst sees it who may name what is shown: with no name in it of what is hidden.
+
+        Where the way to its unit runs through something hidden, only the unit's name is told. People who are called
+        after a hidden table are called after the first table of theirs that is shown.
+        """
+        columns, unit, people = shown[table.name], table.unit, table.people
+        hidden = {c.name.lower() for c in table.columns} - {c.name.lower() for c in columns}
+        if isinstance(unit, UnitForeignKey):
+            above = self.declared_table(unit.table)
+            assert above is not None
+            there = {c.name.lower() for c in above.columns} - {c.name.lower() for c in shown.get(above.name, ())}
+            if above.name not in shown or unit.key.lower() in there or unit.column.lower() in hidden:
+                unit = self.unit_name(table)
+        if people not in shown and any(t.name == people for t in self.all_tables):
+            people = next(t.name for t in self.all_tables if t.people == people and t.name in shown)
+        unique = tuple(key for key in table.unique if not hidden & {name.lower() for name in key})
+        return replace(table, columns=columns, unit=unit, people=people, unique=unique)
+
+    def unit_name(self, table: Table) -> str:
+        """The name of the unit of a table: its column, or that of the last table on the way that has one of its own.
+
+        Where that is reached by its very unit, it is what the table before calls it: customer_id for customers.id.
+        """
+        while isinstance(table.unit, UnitForeignKey):
+            way, parent = table.unit, self.declared_table(table.unit.table)
+            assert parent is not None
+            if isinstance(parent.unit, str) and parent.unit.lower() == way.key.lower():
+                return way.column
+            table = parent
+        return table.unit or ""
+
+    @cached_property
     def referenced_keys(self) -> dict[str, tuple[str, ...]]:
         """For each table the columns by which others reach it."""
-        found: dict[str, dict[str, None]] = {}
-        for table in self.tables:
-            if isinstance(table.unit, UnitForeignKey):
-                found.setdefault(table.unit.table, {})[table.unit.key] = None
-        return {name: tuple(keys) for name, keys in found.items()}
+        return _collect_keys(self.all_tables)
+
+    @cached_property
+    def nameable_keys(self) -> dict[str, tuple[str, ...]]:
+        """For each table the columns by which others reach it that are not hidden."""
+        shown = {table.name for table in self.tables}
+        return _collect_keys(table for table in self.all_tables if table.name in shown)
 
     @cached_property
     def without_joined_keys(self) -> Policy:
@@ -205,9 +310,23 @@ class Policy:
 
         Where the data and the ledger lie, and who may ask for how much, do not change what an answer means.
         """
-        meaning = [str(self.neighbors), str(self.delta_per_question), self.epoch, [_meaning(t) for t in self.tables]]
+        meaning = [
+            str(self.neighbors),
+            str(self.delta_per_question),
+            self.epoch,
+            [_meaning(t) for t in self.all_tables],
+        ]
         text = json.dumps(meaning, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _collect_keys(tables: Iterable[Table]) -> dict[str, tuple[str, ...]]:
+    """For each table the columns by which these tables reach it."""
+    found: dict[str, dict[str, None]] = {}
+    for table in tables:
+        if isinstance(table.unit, UnitForeignKey):
+            found.setdefault(table.unit.table, {})[table.unit.key] = None
+    return {name: tuple(keys) for name, keys in found.items()}
 
 
 def _meaning(table: Table) -> list[object]:

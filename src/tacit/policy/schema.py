@@ -90,7 +90,12 @@ def _privacy() -> Json:
 
 def _analyst() -> Json:
     refresh = _describe_shape({"enum": ["monthly"]}, "The cap counts anew in each calendar month.")
-    return _object({**_budget(), "refresh": refresh}, ["epsilon"])
+    names: Json = {"type": "array", "items": _TEXT, "minItems": 1}
+    qualified: Json = {"type": "array", "items": {"type": "string", "pattern": r"^.+\..+$"}, "minItems": 1}
+    tables = "The tables that this analyst may name; without it, those of columns, or all where there are neither."
+    columns = "Of the tables that it names, the only columns that this analyst may name: visits.age."
+    access = {"tables": _describe_shape(names, tables), "columns": _describe_shape(qualified, columns)}
+    return _object({**_budget(), "refresh": refresh, **access}, ["epsilon"])
 
 
 def _budget() -> Json:

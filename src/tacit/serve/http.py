@@ -20,9 +20,11 @@ from starlette.exceptions import HTTPException
 
 from tacit import __version__
 from tacit.client import arrow_stream
+from tacit.curator.all_budgets import AllBudgets
 from tacit.errors import ErrorCode, Refused, TacitError
 from tacit.serve.addresses import Network
 from tacit.serve.authentication import Authenticator, Role
+from tacit.serve.budget_alerts import measure_budgets
 from tacit.serve.console import routes
 from tacit.serve.fit_requests import fit_for_analyst
 from tacit.serve.key_authentication import Caller, KeyCheckPool
@@ -166,11 +168,11 @@ async def fit(
 
 
 async def schema(request: Request, caller: Caller) -> Response:
-    """What may be asked about: tables, columns, bounds and keys."""
+    """What you may ask about: tables, columns, bounds and keys."""
     service = _service(request)
 
     def look() -> dict[str, Any]:
-        found = service.schema()
+        found = service.schema(caller.name if caller.role is Role.ANALYST else None)
         released = {} if found.profile is None else {"released_profile": json.loads(found.profile.stored)}
         return {**found.to_dict(), **released, "text": str(found)}
 
@@ -212,8 +214,14 @@ async def get_metrics(request: Request, caller: Caller) -> str:
     if caller.role is Role.ANALYST:
         raise Refused(ErrorCode.FORBIDDEN, "metrics are for owners and auditors", fix="ask the owner")
     service, gauges = _service(request), {}
+
+    def look() -> dict[str, float]:
+        curator = service.curator
+        budgets = AllBudgets.of(curator.policy, curator.ledger)
+        return {"tables_locked": len(curator.ledger.locks()), **measure_budgets(budgets)}
+
     with suppress(TacitError):  # the other counts are there all the same
-        gauges["tables_locked"] = len(await service.look(caller.name, service.curator.ledger.locks))
+        gauges = await service.look(caller.name, look)
     text: str = request.app.state.metrics.text(seats_taken=service.in_use, **gauges)
     return text
 

@@ -12,6 +12,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,9 @@ from tacit.curator.curator import open as open_curator
 from tacit.errors import ParameterError
 from tacit.extras import missing_extra
 from tacit.serve.addresses import LOOPBACK, Network
+from tacit.serve.alert_webhook import AlertWebhook
 from tacit.serve.authentication import Authenticator, credentials_path
+from tacit.serve.budget_alerts import THRESHOLDS, BudgetAlerts
 from tacit.serve.connections import Connections
 from tacit.serve.descriptors import connections_allowed
 from tacit.serve.epoch_change import EpochChange
@@ -51,6 +54,7 @@ class ServerConfig:
     make, `cells` the most values of an answer, `limit` the seconds that the engine may work on a question,
     `connections` how many there may be, by default what the system has descriptors for. `postgres_programs` is the
     folder of the PostgreSQL programs that answer statements about the catalog; without it those of the extra do.
+    `alert_at` are the shares of a budget at which the owner is alerted, and `webhook` is where that is posted to.
     """
 
     host: str = "127.0.0.1"
@@ -68,6 +72,8 @@ class ServerConfig:
     limit: float = MAX_ENGINE_SECONDS
     connections: int | None = None
     postgres_programs: Path | None = None
+    alert_at: tuple[Fraction, ...] = THRESHOLDS
+    webhook: AlertWebhook | None = None
 
     def __post_init__(self) -> None:
         if self.certificate is None and not self.proxied and not is_loopback(self.host):
@@ -148,6 +154,12 @@ async def serve_curator(
     )
     connections = Connections(settings.connections or connections_allowed())
     change = EpochChange(service, policy)
+    alerts = BudgetAlerts(
+        lambda: service.curator,
+        thresholds=settings.alert_at,
+        webhook=settings.webhook,
+        sent=None if policy is None else policy.absolute().with_suffix(".alerts"),
+    )
     with _signals(stopping, change.begin), contextlib.ExitStack() as opened:
         http = _make_http_server(service, authenticator, settings, connections, opened)
         wire = await _start_pgwire(service, authenticator, settings, connections)
@@ -159,6 +171,9 @@ async def serve_curator(
             place = _address("https" if settings.certificate else "http", listener)
         ready(ListenAddresses(place, _address("postgresql", wire.sockets[0]) if wire is not None else ""))
         sweeper = asyncio.create_task(connections.sweep_forever())
+        if settings.alert_at:
+            alerts.start()
+            opened.callback(alerts.stop)
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         _log.info("stopping")
         sweeper.cancel()

@@ -202,9 +202,9 @@ class CuratorService:
         account = self.curator.analyst(analyst)
         return await self._looking.run(analyst, lambda: account.budget, self._epoch)
 
-    def schema(self) -> Schema:
-        """What may be asked about."""
-        return self.curator.schema()
+    def schema(self, analyst: str | None = None) -> Schema:
+        """What an analyst may ask about; all that the policy declares where None, as for the owner and auditors."""
+        return self.curator.schema() if analyst is None else self.curator.analyst(analyst).schema
 
     async def look(self, analyst: str, work: Callable[[], T]) -> T:
         """Run something free and short in a thread, as one of the requests of this person."""

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from markupsafe import Markup
 
-from tacit.accounting.filters import BudgetCharge, BudgetStatus, compute_charge, format_epsilon
+from tacit.accounting.filters import BudgetCharge, BudgetStatus, compute_charge, format_epsilon, fraction_used
 from tacit.answers.analyst_budget import describe_spent
 from tacit.curator.curator import Curator
 from tacit.ledger.entries import ALL_ANALYSTS, Entry, EntryKind
@@ -17,7 +17,7 @@ from tacit.ledger.transaction import LedgerTransaction, read_page
 from tacit.privacy.loss import LaplaceNoise
 from tacit.serve.console import charts
 from tacit.serve.console.charts import ChartLine, ChartMark, PercentScale
-from tacit.serve.console.estimate import count_affordable, format_count, format_rounded_down, fraction_used
+from tacit.serve.console.estimate import count_affordable, format_count, format_rounded_down
 
 ENTRIES = 40  # of a history
 _PAST = 2000  # entries of which a budget's past is drawn

@@ -12,7 +12,6 @@ from tacit.accounting.filters import (
     GRAINS_PER_EPSILON,
     BudgetCharge,
     BudgetStatus,
-    FilterLimits,
     compute_charge,
     format_epsilon,
     is_admitted,
@@ -94,7 +93,7 @@ def estimate_question(
     before = binding.remaining
     after = remaining_epsilon(binding.spent + price, binding.cap) if fits and not free else before
     cap = binding.cap.epsilon or 1
-    warnings = find_useless_columns(plan, found, count_most_rows(planner.policy, profile))
+    warnings = find_useless_columns(plan, found, count_most_rows(planner.policy.asked_by(budget.who), profile))
     accuracies = [column for column in found.columns if _width(column) is not None][: len(_KINDS)]
     kinds = {column.name: kind for column, kind in zip(accuracies, _KINDS, strict=False)}
     return QuestionEstimate(
@@ -125,16 +124,6 @@ def format_rounded_down(grains: int) -> str:
     """An epsilon that is left, in at most four decimals: so much there is at least."""
     unit = GRAINS_PER_EPSILON // 10_000
     return format_epsilon(grains // unit * unit)
-
-
-def fraction_used(spent: BudgetCharge, cap: FilterLimits) -> float:
-    """The part of a budget that is used: by the filter that has more left, since one of them is enough."""
-
-    def part(*pairs: tuple[int, int]) -> float:
-        return max((has / most if most else (1.0 if has else 0.0)) for has, most in pairs)
-
-    basic = part((spent.epsilon, cap.epsilon), (spent.delta_a, cap.delta_a))
-    return min(basic, part((spent.rho, cap.rho), (spent.delta_b, cap.delta_b))) if cap.rho else basic
 
 
 def count_affordable(price: BudgetCharge, guard: BudgetStatus) -> int:

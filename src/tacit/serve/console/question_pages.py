@@ -136,6 +136,7 @@ async def _page(
 ) -> Response:
     """All of the page, or the parts of it that a question changes."""
     curator = visit.console.service.curator
+    policy = curator.policy.asked_by(visit.user)
 
     def look() -> dict[str, Any]:
         return {
@@ -144,7 +145,7 @@ async def _page(
             "budget": budget_history.summarize_budget(
                 "", estimate.find_binding_budget(curator.analyst(visit.user).budget)
             ),
-            "tables": () if visit.part else view_models.view_schema(curator.policy, curator.schema().profile),
+            "tables": () if visit.part else view_models.view_schema(policy, curator.analyst(visit.user).schema.profile),
         }
 
     found = await visit.console.service.look(visit.user, look)
@@ -162,7 +163,7 @@ async def _page(
         problem=view_models.view_error(error) if error is not None else None,
         confidences=CONFIDENCES,
         functions=view_models.FUNCTIONS,
-        examples=() if visit.part else view_models.example_questions(visit.console.service.policy),
+        examples=() if visit.part else view_models.example_questions(policy),
         **found,
     )
 
@@ -174,8 +175,8 @@ async def _estimate(visit: PageRequest, typed: TypedQuestion) -> dict[str, Any]:
     service = visit.console.service
 
     def look() -> estimate.QuestionEstimate:
-        left = service.curator.analyst(visit.user).budget
-        profile = service.curator.schema().profile
+        analyst = service.curator.analyst(visit.user)
+        left, profile = analyst.budget, analyst.schema.profile
         return estimate.estimate_question(typed.question, left, service.planner, service.curator.ledger, profile)
 
     try:

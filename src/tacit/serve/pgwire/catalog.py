@@ -1,7 +1,8 @@
 """The catalog: a real PostgreSQL that holds the policy's tables, and none of their rows.
 
 Everything in it follows from the policy, which is public, so what clients find out there is free. What a client is told
-is what PostgreSQL says: no part of its catalog is made up here.
+is what PostgreSQL says: no part of its catalog is made up here. Analysts who may not name all tables and columns have a
+PostgreSQL in which the others were never made.
 """
 
 from __future__ import annotations
@@ -10,15 +11,17 @@ import asyncio
 import logging
 import shutil
 import tempfile
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
 from tacit.extras import install_command
-from tacit.policy.model import Policy
+from tacit.policy.model import Policy, TableAccess
 from tacit.serve.pgwire.catalog_backend import CatalogResult, CatalogStatement, Limits, Unanswered
 from tacit.serve.pgwire.catalog_cluster import CatalogCluster
 from tacit.serve.pgwire.catalog_programs import EXTRA, Programs, find_programs
@@ -42,8 +45,9 @@ class Catalog:
     """Answers catalog statements, each in its analyst's own PostgreSQL and held to `limits`.
 
     Analysts take turns, one statement of each at a time, and `share` of a processor for each in the long run. One
-    PostgreSQL that nobody has yet is always kept ready. `programs` is the folder of PostgreSQL's programs; without it
-    those of the installed extra are used.
+    PostgreSQL that nobody has yet is always kept ready, with all tables of the policy; that of an analyst who may not
+    name them all is started for them. `programs` is the folder of PostgreSQL's programs; without it those of the
+    installed extra are used.
     """
 
     def __init__(
@@ -63,7 +67,8 @@ class Catalog:
         self._programs = find_programs(programs)
         self._numbers = count(1)
         self._place: Path | None = None
-        self._template: asyncio.Task[tuple[Programs, Path]] | None = None
+        self._preparing = threading.Lock()  # one template at a time
+        self._templates: dict[TableAccess | None, asyncio.Task[tuple[Programs, Path]]] = {}  # by what may be named
         self._spare: asyncio.Task[CatalogCluster] | None = None
         self._clusters: OrderedDict[str, CatalogCluster] = OrderedDict()  # by analyst, the last used at the end
         self._busy: set[str] = set()
@@ -93,7 +98,7 @@ class Catalog:
         if self.version is None:
             _log.warning("PostgreSQL's programs are not installed, so catalog statements are refused: %s", _install())
         elif self._spare is None:
-            self._spare = self._begin(self._start())
+            self._spare = self._begin(self._start(None))
 
     async def describe(
         self, analyst: str, database: str, statement: CatalogStatement
@@ -138,7 +143,7 @@ class Catalog:
             raise self._complaint(why) from None
         except WireError as error:
             if any(each in error.message for each in _GUARDED):
-                raise self._guarded() from None
+                raise self._guarded(analyst) from None
             raise
         finally:
             if cluster is None or (cluster.is_clean and cluster.alive):
@@ -168,7 +173,8 @@ class Catalog:
                 _log.warning("a PostgreSQL of the catalog ended, and another takes its place")
                 del self._clusters[analyst]
                 self._begin(found.stop())
-            found = await self._take()
+            access = self._policy.asked_by(analyst).access
+            found = await (self._take() if access is None else self._start_restricted(access))
             self._clusters[analyst] = found
             self._evict()
         self._clusters.move_to_end(analyst)
@@ -183,7 +189,7 @@ class Catalog:
         """The one that is ready, or the first that will be; and begin to make another."""
         if self._closed:
             raise WireError(INTERNAL, "the server is stopping", "connect again in a moment")
-        taken = self._spare or self._begin(self._start())
+        taken = self._spare or self._begin(self._start(None))
         self._spare = None
         try:
             found = await asyncio.shield(taken)
@@ -194,14 +200,26 @@ class Catalog:
                 self._begin(taken.result().stop())
             raise
         except (OSError, ValueError, TemplateError, Unanswered) as error:
-            _log.error("the catalog's PostgreSQL does not start: %s", type(error).__name__)
-            raise WireError(INTERNAL, "the catalog does not start", "tell the data owner") from None
+            raise _start_error(error) from None
         if self._spare is None and not self._closed:
-            self._spare = self._begin(self._start())
+            self._spare = self._begin(self._start(None))
         if not found.alive:  # it was ended while it waited
             self._begin(found.stop())
             return await self._take()
         return found
+
+    async def _start_restricted(self, access: TableAccess) -> CatalogCluster:
+        """A PostgreSQL with what an analyst may name, started for them."""
+        if self._closed:
+            raise WireError(INTERNAL, "the server is stopping", "connect again in a moment")
+        started = self._begin(self._start(access))
+        try:
+            return await asyncio.shield(started)
+        except asyncio.CancelledError:
+            self._begin(_stop_started(started))
+            raise
+        except (OSError, ValueError, TemplateError, Unanswered) as error:
+            raise _start_error(error) from None
 
     def _evict(self) -> None:
         """End the PostgreSQL that was not used for longest, where there are too many."""
@@ -211,26 +229,30 @@ class Catalog:
             if analyst not in self._busy:
                 self._begin(self._clusters.pop(analyst).stop())
 
-    async def _start(self) -> CatalogCluster:
-        if self._template is None or (self._template.done() and self._template.exception() is not None):
-            self._template = self._begin(asyncio.to_thread(self._prepare))
-        programs, template = await asyncio.shield(self._template)
+    async def _start(self, access: TableAccess | None) -> CatalogCluster:
+        made = self._templates.get(access)
+        if made is None or (made.done() and made.exception() is not None):
+            made = self._templates[access] = self._begin(asyncio.to_thread(self._prepare, access))
+        programs, template = await asyncio.shield(made)
         assert self._place is not None
         try:
             return await CatalogCluster.start(programs, template, self._place / str(next(self._numbers)), self._limits)
         except (OSError, Unanswered):
-            self._template = None  # whatever is wrong with it, the next one is made anew
+            self._templates.pop(access, None)  # whatever is wrong with it, the next one is made anew
             await asyncio.to_thread(shutil.rmtree, template, ignore_errors=True)
             raise
 
-    def _prepare(self) -> tuple[Programs, Path]:
-        """The programs where they can be run, and the template."""
+    def _prepare(self, access: TableAccess | None) -> tuple[Programs, Path]:
+        """The programs where they can be run, and the template with what may be named."""
         assert self._programs is not None
-        if self._place is None:
-            self._place = Path(tempfile.mkdtemp(prefix="tacit-catalog-"))
-            self._programs.account.give(self._place)
-        programs = self._programs.reachable(self._place)
-        return programs, make_template(programs, self._policy, self._place, cache_folder())
+        with self._preparing:
+            if self._place is None:
+                self._place = Path(tempfile.mkdtemp(prefix="tacit-catalog-"))
+                self._programs.account.give(self._place)
+            programs = self._programs.reachable(self._place)
+            policy = self._policy if access is None else self._policy.restrict(access)
+            place = self._place / ("template" if access is None else f"template-{next(self._numbers)}")
+            return programs, make_template(programs, policy, place, cache_folder())
 
     def _begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         task = asyncio.get_running_loop().create_task(work)
@@ -243,9 +265,9 @@ class Catalog:
         if not task.cancelled():
             task.exception()  # it is told to whoever waits; nobody may
 
-    def _guarded(self) -> WireError:
+    def _guarded(self, analyst: str) -> WireError:
         """What is said of a statement that would read an empty table."""
-        example = f"SELECT COUNT(*) FROM {quote_name(self._policy.tables[0].name)}"
+        example = f"SELECT COUNT(*) FROM {quote_name(self._policy.asked_by(analyst).tables[0].name)}"
         hint = f"name tables of the policy after FROM or JOIN, and none of the catalog beside them: {example}"
         return unsupported_error("a table of the policy in a statement about the catalog", hint)
 
@@ -260,6 +282,17 @@ class Catalog:
                 what = f"the catalog shows {limits.bytes // 1_000_000:,} MB at most"
                 return WireError(UNSUPPORTED, what, "choose fewer columns, or add LIMIT 1000")
         return WireError(CANCELED, "the catalog's PostgreSQL ended; it is started again", "send the statement again")
+
+
+def _start_error(error: Exception) -> WireError:
+    _log.error("the catalog's PostgreSQL does not start: %s", type(error).__name__)
+    return WireError(INTERNAL, "the catalog does not start", "tell the data owner")
+
+
+async def _stop_started(started: asyncio.Task[CatalogCluster]) -> None:
+    """End a PostgreSQL that nobody waits for any more, as soon as it has started."""
+    with suppress(OSError, ValueError, TemplateError, Unanswered):
+        await (await started).stop()
 
 
 def _why(error: Unanswered | OSError) -> str:

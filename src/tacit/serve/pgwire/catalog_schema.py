@@ -127,7 +127,7 @@ def _table_statements(table: Table, policy: Policy) -> Iterator[str]:
 def _unique_columns(table: Table, policy: Policy) -> list[tuple[str, ...]]:
     """The lists of columns of which the policy says that no two rows share them; those with NULLs come last."""
     said: list[tuple[str, ...]] = [(each.name,) for each in table.columns if each.unique]
-    said += [(name,) for name in policy.referenced_keys.get(table.name, ())]
+    said += [(name,) for name in policy.nameable_keys.get(table.name, ())]
     said += list(table.unique)
     found: dict[tuple[str, ...], None] = {}
     for names in said:

@@ -24,7 +24,7 @@ from tacit.serve.pgwire.settings import TACIT_SETTINGS
 _log = logging.getLogger("tacit.serve")
 
 _RECIPE = 2  # raised whenever `_build` does something else
-_KEPT = 4  # templates of different policies or versions
+_KEPT = 8  # templates of different policies, restrictions or versions
 _FIRST_OID = "16384"  # PostgreSQL takes what has a smaller number for its own, and then guards no rows of it
 _PATIENCE = 120.0  # seconds for each program
 # What a statement writes is refused to its role; nothing here is worth a write that survives a crash.
@@ -68,9 +68,9 @@ class TemplateError(Exception):
 
 
 def make_template(programs: Programs, policy: Policy, place: Path, kept: Path | None) -> Path:
-    """The folder of a template: one that was kept, or a new one below `place`, which is then kept for later.
+    """The folder of a template: one that was kept, or a new one at `place`, which is then kept for later.
 
-    `place` belongs to the account of the programs. A folder that cannot be read or written is done without.
+    The folder above `place` belongs to the account of the programs. One that cannot be read or written is done without.
     """
     statements = (cluster_statements(), database_statements(policy))
     made_from = [_RECIPE, programs.version, _SETTINGS, statements]
@@ -80,12 +80,11 @@ def make_template(programs: Programs, policy: Policy, place: Path, kept: Path | 
         with contextlib.suppress(OSError):
             os.utime(found)
         return found
-    target = place / "template"
-    _build(programs, target, *statements)
+    _build(programs, place, *statements)
     if kept is not None and found is not None:
         with contextlib.suppress(OSError):
-            _keep(target, found)
-    return target
+            _keep(place, found)
+    return place
 
 
 def cache_folder() -> Path | None:

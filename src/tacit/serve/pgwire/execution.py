@@ -68,15 +68,6 @@ class WireServices:
     messages: Throttle
     held: dict[str, int] = field(default_factory=dict)
 
-    @property
-    def policy(self) -> Policy:
-        """The policy."""
-        return self.service.policy
-
-    def classify(self, text: str, found: Sequence[Token]) -> Statement:
-        """The statement that these tokens of a text are, or an error for what is not taken."""
-        return classify_statement(text, found, self.policy, has_catalog=self.catalog.is_installed)
-
 
 class StatementExecutor:
     """Performs the statements of one person."""
@@ -85,7 +76,6 @@ class StatementExecutor:
         self, services: WireServices, credential: WireCredential, transaction: Transaction, database: str
     ) -> None:
         self._services = services
-        self.classify = services.classify
         self.held = services.held
         self.credential = credential
         self._database = database
@@ -94,6 +84,15 @@ class StatementExecutor:
         self.transaction = transaction
         self.cursors = Cursors()
         self.views = SessionViews()
+
+    @property
+    def policy(self) -> Policy:
+        """The policy as this person may name its tables and columns."""
+        return self._services.service.policy.asked_by(self._who)
+
+    def classify(self, text: str, found: Sequence[Token]) -> Statement:
+        """The statement that these tokens of a text are, or an error for what is not taken."""
+        return classify_statement(text, found, self.policy, has_catalog=self._services.catalog.is_installed)
 
     def cancel(self) -> None:
         """Stop waiting for what runs. A question that is charged stays charged, and its answer is kept."""
@@ -198,7 +197,7 @@ class StatementExecutor:
     async def _create_view(self, statement: Statement) -> None:
         """Keep a view. Its columns are found by its plan, so that a refusal comes here. Free."""
         assert statement.view is not None
-        self.views.check(statement.view, self._services.policy)
+        self.views.check(statement.view, self.policy)
         edited = self._question(statement.subject, ())
         heading = make_heading(statement.view)
         shown = f"WITH {heading} AS ({edited.text}) SELECT * FROM {quote_name(statement.view.name)} LIMIT 0"
@@ -249,7 +248,7 @@ class StatementExecutor:
 
     def _question(self, statement: Statement, values: Sequence[Any]) -> EditedText:
         found = statement.tokens
-        edits = [*parameters.substitute_values(found, values), *adapt_to_parser(found, self._services.policy)]
+        edits = [*parameters.substitute_values(found, values), *adapt_to_parser(found, self.policy)]
         edits += self.views.expand(found)
         return EditedText(statement.text, statement.start, statement.end, edits)
 

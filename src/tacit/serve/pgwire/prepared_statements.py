@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
-from tacit.policy.model import Policy
 from tacit.serve.pgwire import parameters, protocol, results
 from tacit.serve.pgwire.catalog_backend import BoundParameters
 from tacit.serve.pgwire.cursors import OpenCursor
@@ -159,7 +158,6 @@ def _result_type_error() -> WireError:
 class ExtendedProtocol:
     """The prepared statements and the portals of a session."""
 
-    policy: Policy
     performer: StatementExecutor
     statements: dict[str, PreparedStatement] = field(default_factory=dict)
     portals: dict[str, Portal] = field(default_factory=dict)
@@ -187,7 +185,7 @@ class ExtendedProtocol:
             raise WireError(TOO_MUCH, "the prepared statements are too long together", "close some")
         self.described.pop(name, None)
         catalog = made.subject.kind is StatementKind.CATALOG  # whose types PostgreSQL finds
-        types = tuple(given) if catalog else parameters.infer_types(made.tokens, given, self.policy)
+        types = tuple(given) if catalog else parameters.infer_types(made.tokens, given, self.performer.policy)
         self.statements[name] = PreparedStatement(made, types)
         return protocol.PARSED
 

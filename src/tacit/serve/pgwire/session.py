@@ -45,7 +45,7 @@ class WireSession:
         self._channel = channel
         self._performer = performer
         self._transaction = performer.transaction
-        self._extended = ExtendedProtocol(services.policy, performer)
+        self._extended = ExtendedProtocol(performer)
         self._skipping = False  # after an error in the extended protocol, until Sync
         self._reported = self._transaction.settings.reported_settings
         self.idle = True
@@ -152,7 +152,7 @@ class WireSession:
         """A string of statements, of which one may be a question. All are read before the first is performed."""
         text = body.text()
         body.end()
-        parts = [self._services.classify(text, part) for part in split_statements(tokenize_statements(text))]
+        parts = [self._performer.classify(text, part) for part in split_statements(tokenize_statements(text))]
         questions = sum(part.is_question for part in parts)
         if questions > 1:
             raise multiple_questions_error(questions)

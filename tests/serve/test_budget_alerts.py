@@ -1,0 +1,288 @@
+"""Alerts when a budget runs low, with real webhooks: one that answers, a slow one, one that fails, one that is down."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import httpx
+import pyarrow as pa
+import pytest
+
+import tacit
+from tacit.curator.all_budgets import AllBudgets
+from tacit.curator.curator import Curator
+from tacit.errors import ParameterError
+from tacit.serve.alert_webhook import ADDRESS, TOKEN, AlertWebhook
+from tacit.serve.budget_alerts import OVERALL, BudgetAlerts, find_alerts, list_shares, measure_budgets
+from tacit.serve.metrics import Metrics
+
+PATIENCE = 20.0  # seconds for what takes a moment
+
+
+@dataclass
+class Hook:
+    """A web server that notes what it is sent, and answers as it is told to."""
+
+    statuses: list[int] = field(default_factory=list)  # of the next answers; 200 after them
+    delay: float = 0.0
+    received: list[tuple[dict[str, Any], dict[str, str]]] = field(default_factory=list)
+    port: int = 0
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}/hook?secret=s3cret"
+
+    def run(self, port: int = 0) -> ThreadingHTTPServer:
+        hook = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                hook.received.append((body, dict(self.headers)))
+                time.sleep(hook.delay)
+                self.send_response(hook.statuses.pop(0) if hook.statuses else 200)
+                self.send_header("Location", f"http://127.0.0.1:{hook.port}/elsewhere")
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self.port = server.server_address[1]
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        return server
+
+    @property
+    def told(self) -> list[tuple[str, float]]:
+        return [(body["account"], body["threshold"]) for body, _ in self.received]
+
+
+@pytest.fixture
+def hook(monkeypatch) -> Iterator[Hook]:
+    monkeypatch.setenv("no_proxy", "*")
+    made = Hook()
+    server = made.run()
+    yield made
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def curator(tmp_path) -> Iterator[Curator]:
+    policy = {
+        "privacy": {"epsilon": 10},
+        "ledger": {"store": str(tmp_path / "x.ledger")},
+        "tables": {"t": {"unit": "row", "columns": {"x": {"type": "int", "lower": 0, "upper": 9}}}},
+        "analysts": {"ada": {"epsilon": 1}, "bo": {"epsilon": 10}, "cy": {"epsilon": 1, "refresh": "monthly"}},
+    }
+    with tacit.open(policy, data={"t": pa.table({"x": [1, 2, 3] * 50})}) as opened:
+        yield opened
+
+
+def spend(curator: Curator, name: str, epsilon: float, column: str = "n") -> None:
+    curator.analyst(name).ask(f"SELECT COUNT(*) AS {column} FROM t", epsilon=epsilon)
+
+
+def wait_for(check: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not check():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def watching(curator, tmp_path) -> Iterator[Callable[..., BudgetAlerts]]:
+    started: list[BudgetAlerts] = []
+
+    def begin(hook: Hook | None, **settings: Any) -> BudgetAlerts:
+        webhook = None if hook is None else AlertWebhook(hook.address, "t0ken", timeout=settings.pop("timeout", 5.0))
+        options = {"poll": 0.02, "pause": 0.02, "sent": tmp_path / "clinic.alerts", **settings}
+        started.append(BudgetAlerts(lambda: curator, webhook=webhook, **options))
+        started[-1].start()
+        return started[-1]
+
+    yield begin
+    for each in started:
+        each.stop(PATIENCE)
+
+
+def test_thresholds_are_those_of_the_ledger(curator):
+    def reached() -> list[tuple[str, Fraction]]:
+        found = find_alerts(AllBudgets.of(curator.policy, curator.ledger), (Fraction(95, 100), Fraction(8, 10)))
+        return [(alert.account, alert.threshold) for alert in found]
+
+    spend(curator, "ada", 0.79)
+    assert reached() == []
+    spend(curator, "ada", 0.01)  # 0.8 of 1
+    assert reached() == [("ada", Fraction(8, 10))]
+    spend(curator, "bo", 8.7)  # 9.5 of 10 in all
+    assert reached() == [
+        (OVERALL, Fraction(8, 10)),
+        (OVERALL, Fraction(95, 100)),
+        ("ada", Fraction(8, 10)),
+        ("bo", Fraction(8, 10)),
+    ]
+    shares = list_shares(AllBudgets.of(curator.policy, curator.ledger))
+    assert shares == {OVERALL: 0.95, "ada": 0.8, "bo": 0.87, "cy": 0.0}
+
+
+def test_an_alert_of_another_month_or_another_cap_is_another_one(curator):
+    spend(curator, "cy", 0.9)
+    (alert,) = find_alerts(AllBudgets.of(curator.policy, curator.ledger), (Fraction(8, 10),))
+    assert alert.month and alert.to_dict()["month"] == alert.month
+    other = type(alert)(alert.account, alert.threshold, 0.95, "0.95", alert.cap, alert.month)
+    assert other.id == alert.id  # more is spent, of the same budget
+    for change in ({"month": "2031-01"}, {"cap": "2"}, {"account": "ada"}, {"threshold": Fraction(1, 2)}):
+        assert type(alert)(**{**vars(alert), **change}).id != alert.id
+
+
+def test_each_threshold_is_posted_once_and_no_more_after_a_restart(curator, hook, watching, caplog):
+    with caplog.at_level(logging.WARNING, "tacit.alerts"):
+        alerts = watching(hook)
+        spend(curator, "ada", 0.85)
+        wait_for(lambda: len(hook.received) == 1)
+        spend(curator, "ada", 0.1)
+        wait_for(lambda: len(hook.received) == 2)
+        time.sleep(0.2)
+    assert hook.told == [("ada", 0.8), ("ada", 0.95)]
+    body, headers = hook.received[0]
+    assert (body["event"], body["spent_epsilon"], body["cap_epsilon"], body["share"]) == (
+        "budget-low",
+        "0.85",
+        "1",
+        0.85,
+    )
+    assert headers["Authorization"] == "Bearer t0ken" and headers["Idempotency-Key"] == body["id"]
+    lines = [record.getMessage() for record in caplog.records if record.name == "tacit.alerts"]
+    assert [json.loads(line.removeprefix("budget-low "))["threshold"] for line in lines] == [0.8, 0.95]
+    alerts.stop(PATIENCE)
+    watching(hook)
+    spend(curator, "bo", 9.0)  # of both: 0.9 of 10, and 9.95 of 10 in all
+    wait_for(lambda: len(hook.received) == 5)
+    assert sorted(hook.told[2:]) == [(OVERALL, 0.8), (OVERALL, 0.95), ("bo", 0.8)]
+
+
+def test_what_was_reached_while_nobody_watched_is_posted_at_the_next_start(curator, hook, watching, tmp_path):
+    spend(curator, "ada", 0.9)
+    alerts = watching(hook)
+    wait_for((tmp_path / "clinic.alerts").exists)
+    alerts.stop(PATIENCE)
+    assert hook.told == [("ada", 0.8)]
+    (tmp_path / "clinic.alerts").write_text("{")  # what was sent is lost: it comes again, rather than never
+    watching(hook)
+    wait_for(lambda: hook.told == [("ada", 0.8)] * 2)
+
+
+def test_a_webhook_that_fails_is_tried_again_until_it_takes_the_alert(curator, hook, watching, caplog):
+    hook.statuses = [500, 503, 404, 302]  # one that points elsewhere has not taken it, and is not followed
+    with caplog.at_level(logging.ERROR, "tacit.alerts"):
+        watching(hook)
+        spend(curator, "ada", 0.9)
+        wait_for(lambda: len(hook.received) == 5)
+        time.sleep(0.2)
+    assert hook.told == [("ada", 0.8)] * 5
+    assert len({headers["Idempotency-Key"] for _, headers in hook.received}) == 1
+    assert "status 500" in caplog.text and "s3cret" not in caplog.text and "t0ken" not in caplog.text
+
+
+def test_a_webhook_that_is_down_gets_the_alert_when_it_is_back(curator, watching, monkeypatch, tmp_path):
+    monkeypatch.setenv("no_proxy", "*")
+    down = Hook()
+    server = down.run()
+    server.shutdown()
+    server.server_close()
+    alerts = watching(down)
+    spend(curator, "ada", 0.9)
+    time.sleep(0.2)
+    assert not (tmp_path / "clinic.alerts").exists()
+    alerts.stop(PATIENCE)  # nor does a restart forget it
+    back = Hook()
+    server = back.run(down.port)
+    watching(back)
+    wait_for(lambda: back.told == [("ada", 0.8)])
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_slow_webhook_delays_no_question_and_a_timeout_is_a_failure(curator, hook, watching):
+    hook.delay = 3.0
+    watching(hook, timeout=0.3)
+    spend(curator, "ada", 0.9)
+    wait_for(lambda: len(hook.received) >= 1)
+    begun = time.monotonic()
+    spend(curator, "bo", 0.1, "m")
+    assert time.monotonic() - begun < 2.5  # while the webhook holds its answer back
+    wait_for(lambda: len(hook.received) >= 2)  # the same again
+    assert set(hook.told) == {("ada", 0.8)}
+
+
+def test_without_a_webhook_the_log_has_it_once(curator, watching, caplog, tmp_path):
+    with caplog.at_level(logging.WARNING, "tacit.alerts"):
+        spend(curator, "ada", 0.9)
+        alerts = watching(None)
+        wait_for((tmp_path / "clinic.alerts").exists)
+        alerts.stop(PATIENCE)
+        watching(None)
+        time.sleep(0.2)
+    assert caplog.text.count("budget-low {") == 1
+
+
+def test_a_closed_ledger_is_no_end_of_the_watch(curator, watching, hook, caplog):
+    with caplog.at_level(logging.ERROR, "tacit.alerts"):
+        curator.ledger.close()
+        alerts = watching(hook)
+        wait_for(lambda: "cannot be read for alerts" in caplog.text)
+        assert alerts._thread.is_alive()
+
+
+@pytest.mark.parametrize(
+    "address", ["", "file:///etc/passwd", "ftp://x/y", "https://", "hook", "http://x:y/", "http://\n"]
+)
+def test_an_address_that_cannot_be_posted_to_is_refused_at_the_start(address):
+    with pytest.raises(ParameterError) as error:
+        AlertWebhook(address)
+    assert error.value.fix.startswith(f"{ADDRESS}=https://alerts.example.org/")
+
+
+def test_the_address_comes_from_the_environment_and_is_shown_nowhere(monkeypatch):
+    monkeypatch.delenv(ADDRESS, raising=False)
+    assert AlertWebhook.from_environment() is None
+    monkeypatch.setenv(ADDRESS, "https://alerts.example.org/s3cret")
+    monkeypatch.setenv(TOKEN, "t0ken")
+    found = AlertWebhook.from_environment()
+    assert (found.address, found.token) == (os.environ[ADDRESS], "t0ken")
+    assert "s3cret" not in repr(found) and "t0ken" not in repr(found)
+
+
+def test_the_gauges_name_nobody(curator):
+    spend(curator, "ada", 0.75)
+    spend(curator, "bo", 1.75)
+    gauges = measure_budgets(AllBudgets.of(curator.policy, curator.ledger))
+    assert gauges == {"budget_spent_ratio": 0.25, "analyst_budget_spent_ratio_max": 0.75}  # 2.5 of 10, and 0.75 of 1
+    assert "\ntacit_analyst_budget_spent_ratio_max 0.75\n" in Metrics().text(**gauges)
+
+
+@pytest.mark.slow
+def test_a_server_alerts_and_shows_the_shares(tmp_path, make_clinic, serving, hook):
+    clinic = make_clinic(tmp_path, ada=1)
+    with serving(clinic, postgres=None, webhook=AlertWebhook(hook.address), alert_at=(Fraction(1, 2),)) as served:
+        with tacit.connect(served.http, served.key("ada"), cafile=served.cafile) as ada:
+            ada.ask("SELECT COUNT(*) AS n FROM visits", epsilon=0.4)
+            ada.ask("SELECT SUM(age) AS s FROM visits", epsilon=0.2)
+        tls = ssl.create_default_context(cafile=served.cafile)
+        headers = {"Authorization": f"Bearer {served.key('otto')}"}
+        shown = httpx.get(f"{served.http}/metrics", headers=headers, verify=tls, timeout=60).text
+        (share,) = re.findall(r"\ntacit_analyst_budget_spent_ratio_max ([0-9.]+)\n", shown)
+        assert 0.5 <= float(share) <= 0.6  # by epsilon 0.6 of 1, or less by the other filter
+        wait_for(lambda: hook.told == [("ada", 0.5)])

@@ -42,7 +42,7 @@ from tacit.serve.pgwire.statements import (
 )
 from tacit.serve.pgwire.tacit_schema import find_explained_questions, has_budget_view
 from tacit.serve.pgwire.throttle import Throttle
-from tacit.serve.pgwire.transaction import IDLE, Transaction
+from tacit.serve.pgwire.transaction import IDLE, SET, Transaction
 from tacit.serve.pgwire.types import TEXT
 from tacit.serve.responses import is_short
 from tacit.serve.service import CuratorService
@@ -91,6 +91,7 @@ class StatementExecutor:
         self._database = database
         self._running: asyncio.Task[Any] | None = None
         self._canceled = False
+        self._has_told_source = False  # of the epsilon that the connection started with
         self.transaction = transaction
         self.cursors = Cursors()
         self.views = SessionViews()
@@ -269,8 +270,20 @@ class StatementExecutor:
             self.transaction.assign("tacit.request", None, local=False)
         fields = results.answer_columns(answer.headings, settings.intervals)
         rows = await self._await_service(edited, self._rows(answer, settings.intervals))
-        quiet = settings.get("client_min_messages") in {"warning", "error", "fatal", "panic"}
-        return StatementResult("SELECT", fields, rows, None if quiet else results.receipt_notice(answer))
+        return StatementResult("SELECT", fields, rows, self._collect_notices(answer, settings, is_free=is_free))
+
+    def _collect_notices(
+        self, answer: Answer, settings: SessionSettings, *, is_free: bool
+    ) -> tuple[tuple[str, str], ...]:
+        """The receipt; and with the first question what each spends, where that was not SET but by the connection."""
+        if settings.get("client_min_messages") in {"warning", "error", "fatal", "panic"}:
+            return ()
+        receipt, source = results.receipt_notice(answer), self.transaction.find_privacy_source(settings)
+        if self._has_told_source or is_free or source in {"", SET}:
+            return (receipt,)
+        self._has_told_source = True
+        told = f"each question has {settings.privacy}, set by {source}; another one: SET tacit.epsilon = 0.5"
+        return (receipt, (told, ""))
 
     async def _plan_if_free(
         self, statement: Statement, values: Sequence[Any], edited: EditedText, settings: SessionSettings
@@ -331,7 +344,9 @@ class StatementExecutor:
             settings[EXPLAINED] = json.dumps(told)
         if has_budget_view(statement.tokens):
             budget = await self._await_service(edited, self._services.service.budget(self._who))
-            settings[BUDGET] = json.dumps(results.budget_row(budget))
+            privacy = self.transaction.settings
+            source = self.transaction.find_privacy_source(privacy)
+            settings[BUDGET] = json.dumps(results.budget_row(budget, privacy.privacy, source))
         sets = any(token.text.lower() == "set_config" for token in statement.tokens)
         request = CatalogStatement(edited.text, settings, WATCHED if sets else (), bound, views)
         self._admit(edited)

@@ -93,7 +93,7 @@ class Portal:
             self.outcome = replace(outcome, rows=())  # asked once, and all of it is sent
             return outcome.encode_copy(copy)
         if outcome.fields is None:
-            notices = [protocol.encode_notice(*outcome.notice)] if first and outcome.notice is not None else []
+            notices = outcome.encode_notices() if first else []
             return [*notices, protocol.encode_complete(outcome.tag)]
         if outcome.tag == "FETCH" and isinstance(outcome.rows, EncodedRows) and any(self.formats):
             what = "rows about the catalog from a cursor are sent as text"
@@ -104,7 +104,7 @@ class Portal:
         left = outcome.rows[self.sent :] if not most else outcome.rows[self.sent : self.sent + most]
         self.sent += len(left)
         rows = results.encode_rows(fields, left)
-        notices = [protocol.encode_notice(*outcome.notice)] if first and outcome.notice is not None else []
+        notices = outcome.encode_notices() if first else []
         if self.sent < len(outcome.rows):
             return chain(rows, notices, [protocol.SUSPENDED])
         self.outcome, self.sent = replace(outcome, rows=()), 0  # asked once, and all of it is sent

@@ -26,7 +26,7 @@ from tacit.serve.pgwire.sqlstate import BAD_VALUE, UNKNOWN_SETTING, WireError
 _VERSION = (16, 0)  # of PostgreSQL, where none is there to be shown
 TACIT_SETTINGS = {"tacit.epsilon": "", "tacit.within": "", "tacit.confidence": "0.95", "tacit.intervals": "off"}
 PRIVACY_SETTINGS = ("tacit.epsilon", "tacit.within")  # of which one is set at most
-TACIT_SETTINGS |= {"tacit.request": "", "tacit.dialect": ""}
+TACIT_SETTINGS |= {"tacit.request": "", "tacit.dialect": "", "tacit.rows": "refused"}
 _FIXED = {
     "server_version": "{}.{}".format(*_VERSION),
     "server_version_num": str(10_000 * _VERSION[0] + _VERSION[1]),
@@ -177,6 +177,11 @@ class SessionSettings:
         return int(found[1]) * _UNITS[found[2] or "ms"] / 1000 or None if found else None
 
     @property
+    def hides_rows(self) -> bool:
+        """Whether a question for single rows has its columns and no rows, in place of a refusal."""
+        return self.get("tacit.rows") == "hidden"
+
+    @property
     def dialect(self) -> str | None:
         """Whose SQL a question is, where dialects differ; None for the policy's."""
         return self.get("tacit.dialect") or None
@@ -246,6 +251,12 @@ def _dialect(text: str) -> str:
     return text.strip().lower()
 
 
+def _rows(text: str) -> str:
+    if text.strip().lower() not in {"refused", "hidden"}:
+        raise _invalid_value_error("tacit.rows", "is neither refused nor hidden", "SET tacit.rows = hidden")
+    return text.strip().lower()
+
+
 def _accuracy(text: str) -> str:
     _parse_within(text)
     return text
@@ -305,6 +316,7 @@ _VALIDATORS: dict[str, Callable[[str], str]] = {
     "tacit.confidence": _confidence,
     "tacit.intervals": _parse_switch,
     "tacit.dialect": _dialect,
+    "tacit.rows": _rows,
     "client_encoding": _encoding,
     "datestyle": _date_style,
     "statement_timeout": _duration,

@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from itertools import islice
 
 from tacit.policy.model import Column, Policy, Table, Type, UnitForeignKey
+from tacit.query.parameters import quote_text
 from tacit.query.timestamps import to_datetime
 from tacit.query.types import NUMERIC_TYPES
-from tacit.serve.pgwire.edits import quote_text
 
 OWNER, ROLE, DATABASE = "owner", "analyst", "tacit"
 GUARD = "asked through Tacit"

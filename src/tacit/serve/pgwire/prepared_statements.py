@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Any
 
 from tacit.policy.model import Policy
+from tacit.query.parameters import MOST_PARAMETERS
 from tacit.serve.pgwire import parameters, protocol, results
 from tacit.serve.pgwire.catalog_backend import BoundParameters
 from tacit.serve.pgwire.cursors import OpenCursor
@@ -134,8 +135,8 @@ def _name(body: MessageReader) -> str:
 def _count(body: MessageReader) -> int:
     """How many parameters follow, before any of them is read."""
     found = body.count()
-    if found > parameters.MOST_PARAMETERS:
-        what = f"there are {found:,} parameters; {parameters.MOST_PARAMETERS:,} is the most"
+    if found > MOST_PARAMETERS:
+        what = f"there are {found:,} parameters; {MOST_PARAMETERS:,} is the most"
         raise WireError(TOO_MUCH, what, "ask with fewer")
     return found
 

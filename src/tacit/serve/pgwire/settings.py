@@ -20,7 +20,7 @@ from tacit.arithmetic import to_rational, to_rational_between
 from tacit.errors import ParameterError
 from tacit.plan.plan import MAX_EPSILON, MIN_EPSILON
 from tacit.plan.question import DIALECTS
-from tacit.serve.pgwire.edits import quote_text
+from tacit.query.parameters import quote_text
 from tacit.serve.pgwire.sqlstate import BAD_VALUE, UNKNOWN_SETTING, WireError
 
 _VERSION = (16, 0)  # of PostgreSQL, where none is there to be shown

@@ -83,6 +83,7 @@ CLIENTS = [
     _python("django", "django", "django psycopg[binary]", "python_frames.py"),
     _python("jupysql", "jupysql", "jupysql ipython sqlalchemy psycopg[binary]", "python_frames.py"),
     _python("dbt", "dbt", "dbt-core<1.11 dbt-postgres<1.11", "python_frames.py"),
+    _python("pgAdmin 4", "pgadmin", "pgadmin4", "pgadmin_steps.py"),
     _python("superset", "superset", _SUPERSET, "superset_steps.py"),
     _python("jdbc", "py4j", "py4j", "jdbc.py", "java", "/usr/share/java/postgresql.jar"),
     _python("pyodbc", "pyodbc", "pyodbc", "python_drivers.py", "odbcinst"),
@@ -95,5 +96,6 @@ CLIENTS = [
         for each, folder in (("lib/pq", "lib/pq"), ("pgx", "jackc/pgx"))
     ),
     Client("drizzle", "drizzle", _DRIZZLE, "steps.js", ("drizzle",), ("node", "npm")),
+    _python("generated from OpenAPI", "openapi", "openapi-python-client", "openapi_steps.py"),
     Client("R, dbplyr", "", "", "steps.R", (), ("Rscript", "/usr/lib/R/site-library/dbplyr")),
 ]

@@ -79,7 +79,7 @@ CLIENTS = [
     _python("pg8000", "pg8000", "pg8000"),
     *(_python(f"sqlalchemy+{each}", "sqlalchemy", _ALCHEMY) for each in ("psycopg2", "psycopg", "asyncpg", "pg8000")),
     *(_python(each, "frames", _FRAMES, "python_frames.py") for each in ("pandas", "polars", "connectorx", "adbc")),
-    _python("ibis", "ibis", "ibis-framework[postgres] packaging", "python_frames.py"),
+    _python("ibis", "ibis", "ibis-framework[postgres] packaging sqlglot<28", "python_frames.py"),
     _python("django", "django", "django psycopg[binary]", "python_frames.py"),
     _python("jupysql", "jupysql", "jupysql ipython sqlalchemy psycopg[binary]", "python_frames.py"),
     _python("dbt", "dbt", "dbt-core<1.11 dbt-postgres<1.11", "python_frames.py"),

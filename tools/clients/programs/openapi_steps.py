@@ -1,4 +1,4 @@
-"""One step of a client that openapi-python-client generates from /openapi.json, into a folder beside its environment."""
+"""One step of a client that openapi-python-client makes of /openapi.json, in a folder beside its environment."""
 
 from __future__ import annotations
 

@@ -67,3 +67,17 @@ SELECT * FROM public.visits LIMIT 100
 -- instead
 SELECT COUNT(*) FROM public.visits LIMIT 100
 ;;
+
+-- refused type: bins of 300 seconds are FLOOR(EXTRACT(EPOCH FROM seen) / 300) * 300
+SELECT DATE_TRUNC('hour', seen) + INTERVAL '5 minutes' * FLOOR(EXTRACT(MINUTE FROM seen) / 5) AS seen, COUNT(*) AS count
+FROM public.visits
+WHERE seen < TO_TIMESTAMP('2025-01-01 12:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US')
+GROUP BY DATE_TRUNC('hour', seen) + INTERVAL '5 minutes' * FLOOR(EXTRACT(MINUTE FROM seen) / 5)
+LIMIT 10000
+-- instead
+SELECT FLOOR(EXTRACT(EPOCH FROM seen) / 300) * 300 AS seen, COUNT(*) AS count
+FROM public.visits
+WHERE seen < TO_TIMESTAMP('2025-01-01 12:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US')
+GROUP BY FLOOR(EXTRACT(EPOCH FROM seen) / 300) * 300
+LIMIT 10000
+;;

@@ -73,10 +73,10 @@ def try_step(client: Client, folder: Path, server: DemoServer, step: str, notes:
     command, more = client.command(folder, step)
     try:
         done = subprocess.run(
-            command, env=server.environment | more, capture_output=True, text=True, timeout=180, check=False
+            command, env=server.environment | more, capture_output=True, text=True, timeout=600, check=False
         )
     except subprocess.TimeoutExpired:
-        notes.append(f"{client.name}, {step}: no answer in three minutes")
+        notes.append(f"{client.name}, {step}: no answer in ten minutes")
         return "**no answer**"
     shown = done.stdout + done.stderr
     if done.returncode == NONE:

@@ -109,6 +109,19 @@ def test_an_exact_price_may_be_text(ask):
     assert ask(epsilon="0.25").json()["receipt"]["answer_epsilon"] == "0.25"
 
 
+def test_parameters_are_values_of_the_question(ask):
+    text = "SELECT COUNT(*) AS n FROM visits WHERE age > $1 AND seen >= $2 AND ward = ANY($3) AND paid = $4"
+    given = [20, "2025-02-01", ["A", "it's"], True]
+    found = ask(text, parameters=given).json()
+    written = text.replace("$1", "20").replace("$2", "DATE '2025-02-01'").replace("$4", "TRUE")
+    again = ask(written.replace("= ANY($3)", "IN ('A', 'it''s')")).json()
+    assert again["rows"] == found["rows"] and again["receipt"]["entry"] == found["receipt"]["entry"]
+    repeated = ask(text, parameters=given, headers={"Accept": "application/vnd.apache.arrow.stream"})
+    assert arrow_stream.decode_answer(repeated.content).receipt.entry == found["receipt"]["entry"]
+    explained = ask(text, path="/v1/explain", parameters=given)
+    assert explained.status_code == 200 and explained.json()["text"]
+
+
 def test_explaining_is_free_and_within_is_a_price(ask, get):
     before = get("/v1/budget").json()
     found = ask(path="/v1/explain", within={"n": 9}).json()
@@ -202,6 +215,11 @@ def test_health_needs_no_key(client):
         ({"confidence": 2}, 400, "parameter"),
         ({"colour": "red"}, 400, "protocol"),
         ({"sql": 7}, 400, "protocol"),
+        ({"parameters": [1]}, 400, "parameter"),
+        ({"parameters": 7}, 400, "protocol"),
+        ({"parameters": [{"sql": 1}]}, 400, "protocol"),
+        ({"parameters": [[[1]]]}, 400, "protocol"),
+        ({"parameters": ["x" * 1001]}, 400, "protocol"),
         ({"epsilon": 1000}, 402, "budget"),
     ],
 )

@@ -48,6 +48,30 @@ def ada(request, served, near):
         yield opened
 
 
+FILTERED = "SELECT ward, COUNT(*) AS n FROM visits WHERE age > $1 AND seen < $2 AND ward = ANY($3) GROUP BY ward"
+WRITTEN = FILTERED.replace("$1", "30").replace("$2", "DATE '2025-07-01'").replace("= ANY($3)", "IN ('A', '=C')")
+
+
+def test_a_question_with_parameters_is_the_question_with_its_values_written_out(ada, served):
+    before = float(served.curator.analyst("ada").budget.to_dict()["own"]["spent"])
+    first = ada.ask(FILTERED, parameters=[30, datetime.date(2025, 7, 1), ["A", "=C"]], epsilon=0.5)
+    again = ada.ask(FILTERED, [30, "2025-07-01", ["A", "=C"]], epsilon=0.5)  # a text beside a date is a date
+    plain = ada.ask(WRITTEN, epsilon=0.5)
+    assert first.to_arrow() == again.to_arrow() == plain.to_arrow()
+    assert first.receipt.entry == again.receipt.entry == plain.receipt.entry
+    assert float(served.curator.analyst("ada").budget.to_dict()["own"]["spent"]) <= before + 0.5
+    explained = ada.explain(FILTERED, parameters=[30, "2025-07-01", ["A", "=C"]], epsilon=0.5)
+    assert str(explained) == str(ada.explain(WRITTEN, epsilon=0.5))
+
+
+def test_a_value_is_never_read_as_sql(ada):
+    for text in ("A' OR 1=1 --", "A'; DROP TABLE visits; --", "\\' OR TRUE --"):
+        count = ada.ask("SELECT COUNT(*) AS n FROM visits WHERE ward = $1", parameters=[text], epsilon=1).value
+        assert abs(count) < 60  # no row has that ward: the noise of scale 4 is beyond with probability e^-15 = 3e-7
+    with pytest.raises(tacit.ParameterError, match=r"there is no value for \$2: 1 were given"):
+        ada.ask("SELECT COUNT(*) FROM visits WHERE ward = $2", parameters=["A"], epsilon=1)
+
+
 def read_cells(html: str) -> list[str]:
     """The texts of the cells of a table, by the standard library's own parser."""
     found: list[str] = []

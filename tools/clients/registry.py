@@ -12,6 +12,9 @@ PROGRAMS = Path(__file__).parent / "programs"
 _FRAMES = "pandas sqlalchemy psycopg[binary] polars connectorx adbc-driver-postgresql pyarrow"
 _ALCHEMY = "sqlalchemy greenlet psycopg2-binary psycopg[binary] asyncpg pg8000"
 _NODE = "pg postgres knex kysely sequelize pg-hstore typeorm reflect-metadata"
+_DRIZZLE = "drizzle-kit drizzle-orm pg"
+# What Superset 6.1 needs beside what it declares, and not above what it runs with.
+_SUPERSET = "apache-superset psycopg2-binary rich cachetools flask-caching<2.4"
 
 
 @dataclass(frozen=True)
@@ -76,10 +79,12 @@ CLIENTS = [
     _python("pg8000", "pg8000", "pg8000"),
     *(_python(f"sqlalchemy+{each}", "sqlalchemy", _ALCHEMY) for each in ("psycopg2", "psycopg", "asyncpg", "pg8000")),
     *(_python(each, "frames", _FRAMES, "python_frames.py") for each in ("pandas", "polars", "connectorx", "adbc")),
-    _python("ibis", "ibis", "ibis-framework[postgres]", "python_frames.py"),
+    _python("ibis", "ibis", "ibis-framework[postgres] packaging sqlglot<28", "python_frames.py"),
     _python("django", "django", "django psycopg[binary]", "python_frames.py"),
-    _python("jupysql", "jupysql", "jupysql sqlalchemy psycopg[binary]", "python_frames.py"),
-    _python("dbt", "dbt", "dbt-core dbt-postgres", "python_frames.py"),
+    _python("jupysql", "jupysql", "jupysql ipython sqlalchemy psycopg[binary]", "python_frames.py"),
+    _python("dbt", "dbt", "dbt-core<1.11 dbt-postgres<1.11", "python_frames.py"),
+    _python("pgAdmin 4", "pgadmin", "pgadmin4", "pgadmin_steps.py"),
+    _python("superset", "superset", _SUPERSET, "superset_steps.py"),
     _python("jdbc", "py4j", "py4j", "jdbc.py", "java", "/usr/share/java/postgresql.jar"),
     _python("pyodbc", "pyodbc", "pyodbc", "python_drivers.py", "odbcinst"),
     *(
@@ -90,5 +95,7 @@ CLIENTS = [
         Client(each, "", "", "steps.go", (each,), ("go", f"/usr/share/gocode/src/github.com/{folder}"))
         for each, folder in (("lib/pq", "lib/pq"), ("pgx", "jackc/pgx"))
     ),
+    Client("drizzle", "drizzle", _DRIZZLE, "steps.js", ("drizzle",), ("node", "npm")),
+    _python("generated from OpenAPI", "openapi", "openapi-python-client", "openapi_steps.py"),
     Client("R, dbplyr", "", "", "steps.R", (), ("Rscript", "/usr/lib/R/site-library/dbplyr")),
 ]

@@ -37,10 +37,12 @@ WARDS = ("Emergency", "Surgery")
 
 @dataclass(frozen=True)
 class DemoServer:
-    """Where it listens, and the environment that PostgreSQL's own clients read it from."""
+    """Where it listens, and the environment that clients read it from: PostgreSQL's own, and those of HTTP."""
 
     port: int
     password: str
+    url: str
+    key: str
 
     @property
     def environment(self) -> dict[str, str]:
@@ -54,6 +56,8 @@ class DemoServer:
             "PGDATABASE": "clinic",
             "PGSSLMODE": "disable",
             "PGOPTIONS": "-c tacit.epsilon=0.1",
+            "TACIT_URL": self.url,
+            "TACIT_KEY": self.key,
         }
 
     def spent(self) -> str:
@@ -76,13 +80,14 @@ def serve_demo(folder: Path) -> Iterator[DemoServer]:
     added = subprocess.run(
         [*tacit, "analyst", "add", "ada", "-p", str(policy), "--json"], capture_output=True, text=True, check=True
     )
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    command = [*tacit, "serve", "-p", str(policy), "--no-http", "--postgres", str(port), "--rate", "500"]
+    with socket.create_server(("127.0.0.1", 0)) as free, socket.create_server(("127.0.0.1", 0)) as other:
+        port, web = free.getsockname()[1], other.getsockname()[1]
+    command = [*tacit, "serve", "-p", str(policy), "--http", str(web), "--postgres", str(port), "--rate", "500"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         _wait_for(port, process)
-        yield DemoServer(port, json.loads(added.stdout)["password"])
+        secrets = json.loads(added.stdout)
+        yield DemoServer(port, secrets["password"], f"http://127.0.0.1:{web}", secrets["key"])
     finally:
         process.terminate()
         process.wait(30)

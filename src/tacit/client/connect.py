@@ -15,7 +15,7 @@ import ssl
 import time
 import uuid
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from types import TracebackType
@@ -33,6 +33,7 @@ from tacit.client.views import error_from_json, read_budget, read_explanation, r
 from tacit.errors import ErrorCode, LedgerError, ParameterError, Refused, TacitError
 from tacit.query import ibis_expressions
 from tacit.query.ibis_expressions import IbisExpression
+from tacit.query.parameters import bind_parameters
 
 if TYPE_CHECKING:
     import ibis
@@ -123,6 +124,7 @@ class RemoteAnalyst:
     def ask(
         self,
         sql: str | IbisExpression,
+        parameters: Sequence[Any] = (),
         *,
         epsilon: Number | None = None,
         within: Mapping[str, Number] | None = None,
@@ -136,6 +138,9 @@ class RemoteAnalyst:
         ----------
         sql : str or ibis.Expr
             One SELECT, in the dialect of the guide's "What SQL is allowed"; or an Ibis expression.
+        parameters : sequence, optional
+            Values for $1, $2 and so on in the text: numbers, texts, dates, conditions, None, or a list of these for
+            `= ANY($1)`. They are written as literals, never read as SQL; a text beside a date is a date.
         epsilon : number, optional
             Privacy loss to spend, above 0. Exactly one of `epsilon` and `within` is given.
         within : mapping of str to number, optional
@@ -163,7 +168,7 @@ class RemoteAnalyst:
         LedgerError
             If the server cannot be reached.
         """
-        question = _encode_question(sql, epsilon, within, confidence, dialect)
+        question = _encode_question(sql, parameters, epsilon, within, confidence, dialect)
         headers = {"Accept": arrow_stream.ARROW_STREAM, "Idempotency-Key": _name_request(request)}
         answer = arrow_stream.decode_answer(self._send("POST", "/v1/ask", question, headers))
         self._note_receipt(answer.receipt)
@@ -172,6 +177,7 @@ class RemoteAnalyst:
     def explain(
         self,
         sql: str | IbisExpression,
+        parameters: Sequence[Any] = (),
         *,
         epsilon: Number | None = None,
         within: Mapping[str, Number] | None = None,
@@ -184,6 +190,9 @@ class RemoteAnalyst:
         ----------
         sql : str or ibis.Expr
             One SELECT, in the dialect of the guide's "What SQL is allowed"; or an Ibis expression.
+        parameters : sequence, optional
+            Values for $1, $2 and so on in the text: numbers, texts, dates, conditions, None, or a list of these for
+            `= ANY($1)`. They are written as literals, never read as SQL; a text beside a date is a date.
         epsilon : number, optional
             Privacy loss to spend, above 0. Exactly one of `epsilon` and `within` is given.
         within : mapping of str to number, optional
@@ -210,7 +219,7 @@ class RemoteAnalyst:
         LedgerError
             If the server cannot be reached.
         """
-        question = _encode_question(sql, epsilon, within, confidence, dialect)
+        question = _encode_question(sql, parameters, epsilon, within, confidence, dialect)
         return read_explanation(self._request("POST", "/v1/explain", question))
 
     def fit(
@@ -460,6 +469,7 @@ def _read_error(response: http.client.HTTPResponse, data: bytes) -> Exception:
 
 def _encode_question(
     sql: str | IbisExpression,
+    parameters: Sequence[Any],
     epsilon: Number | None,
     within: Mapping[str, Number] | None,
     confidence: Number,
@@ -469,6 +479,8 @@ def _encode_question(
     if not isinstance(text, str):
         fix = 'ask("SELECT COUNT(*) FROM visits", epsilon=0.5), say'
         raise ParameterError("sql", f"needs text or an Ibis expression, got {type(text).__name__}", fix=fix)
+    if parameters:
+        text = bind_parameters(text, parameters)
     question = {
         "sql": text,
         "epsilon": _to_json_number("epsilon", epsilon),

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.answers.analyst_budget import AnalystBudget
 from tacit.answers.answer import Answer
@@ -35,6 +35,7 @@ from tacit.policy.load import load
 from tacit.policy.model import Policy
 from tacit.query import ibis_expressions
 from tacit.query.ibis_expressions import IbisExpression
+from tacit.query.parameters import bind_parameters
 from tacit.sampling.bits import Bits, SystemBits
 
 if TYPE_CHECKING:
@@ -345,6 +346,7 @@ class Analyst:
     def ask(
         self,
         sql: str | IbisExpression,
+        parameters: Sequence[Any] = (),
         *,
         epsilon: Number | None = None,
         within: Mapping[str, Number] | None = None,
@@ -358,6 +360,9 @@ class Analyst:
         ----------
         sql : str or ibis.Expr
             One SELECT, in the dialect of the guide's "What SQL is allowed"; or an Ibis expression.
+        parameters : sequence, optional
+            Values for $1, $2 and so on in the text: numbers, texts, dates, conditions, None, or a list of these for
+            `= ANY($1)`. They are written as literals, never read as SQL; a text beside a date is a date.
         epsilon : number, optional
             Privacy loss to spend, above 0. Exactly one of `epsilon` and `within` is given.
         within : mapping of str to number, optional
@@ -398,6 +403,8 @@ class Analyst:
         '0.2396'
         """
         text, read_in = ibis_expressions.to_sql(sql, dialect)
+        if parameters:
+            text = bind_parameters(text, parameters)
         question = Question(text, epsilon, within, confidence, request, read_in)
         return ask(question, self.name, self._curator)
 
@@ -450,6 +457,7 @@ class Analyst:
     def explain(
         self,
         sql: str | IbisExpression,
+        parameters: Sequence[Any] = (),
         *,
         epsilon: Number | None = None,
         within: Mapping[str, Number] | None = None,
@@ -462,6 +470,9 @@ class Analyst:
         ----------
         sql : str or ibis.Expr
             One SELECT, in the dialect of the guide's "What SQL is allowed"; or an Ibis expression.
+        parameters : sequence, optional
+            Values for $1, $2 and so on in the text: numbers, texts, dates, conditions, None, or a list of these for
+            `= ANY($1)`. They are written as literals, never read as SQL; a text beside a date is a date.
         epsilon : number, optional
             Privacy loss to spend, above 0. Exactly one of `epsilon` and `within` is given.
         within : mapping of str to number, optional
@@ -498,6 +509,8 @@ class Analyst:
           Error bars are about the noise; what the bounds cut off is not in them.
         """
         text, read_in = ibis_expressions.to_sql(sql, dialect)
+        if parameters:
+            text = bind_parameters(text, parameters)
         question = Question(text, epsilon, within, confidence, dialect=read_in)
         plan = self._curator.planner.plan(question, self.name)
         return explain_question(question, plan, self.name, self._curator)

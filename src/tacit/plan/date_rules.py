@@ -15,7 +15,7 @@ from tacit.plan.timestamps import FINER_UNITS, as_timestamp, date_of, quotient, 
 from tacit.query.bound import LEAST_INT, MOST_INT, TypedScalar
 from tacit.query.functions import DATE_UNITS, TIME_UNITS, Function
 from tacit.query.intervals import MULTIPLES
-from tacit.query.nodes import Call, Literal, Scalar
+from tacit.query.nodes import Call, ColumnReference, Literal, Scalar, walk
 from tacit.query.suggest import quote_scalar
 from tacit.query.timestamps import PERIODS
 from tacit.query.types import TIME_TYPES, Type
@@ -139,6 +139,8 @@ def bind_date_arithmetic(binding: Binding, node: Call, function: Function, opera
 
 def _add_units(binding: Binding, node: Call, unit: str, number: TypedScalar, operand: TypedScalar) -> TypedScalar:
     """A date or timestamp and a number of units. A date with hours or less is a timestamp."""
+    if number.type is Type.FLOAT:
+        raise _refuse_fractions(node)
     expect_types(binding, [number], {Type.INT}, node, "the number of an interval is a whole number")
     require_bounds(binding, [number], node)
     base, factor = MULTIPLES[unit]
@@ -160,6 +162,22 @@ def _add_units(binding: Binding, node: Call, unit: str, number: TypedScalar, ope
         return calendar.add_days(operand, days, node.at)
     period = factor if base == "microsecond" else factor * PERIODS["day"]
     return calendar.add_microseconds(as_timestamp(operand, node), number, period, node.at)
+
+
+def _refuse_fractions(node: Call) -> Refused:
+    """What is said of a number of units that is a float, which BI tools write for bins of some minutes.
+
+    The fix has the bins of as many seconds as the interval, as numbers.
+    """
+    parts = list(walk(node))
+    column = next((part for part in parts if isinstance(part, ColumnReference)), None)
+    periods = [part.value for part in parts if isinstance(part, Literal) and type(part.value) is int]
+    seconds = max([period // PERIODS["second"] for period in periods if period >= PERIODS["second"]], default=300)
+    what, fix = "the number of an interval is a whole number, got float", "write a whole number of units"
+    if column is None:
+        return Refused(ErrorCode.TYPE, what, at=node.at, fix=fix)
+    bins = f"FLOOR(EXTRACT(EPOCH FROM {quote_scalar(column)}) / {seconds}) * {seconds}"
+    return Refused(ErrorCode.TYPE, what, at=node.at, fix=f"bins of {seconds} seconds are {bins}", instead=bins)
 
 
 def bind_difference_part(node: Call, part: Function, ends: list[TypedScalar]) -> TypedScalar:

@@ -44,6 +44,7 @@ _DIGITS: dict[str, tuple[Function, int]] = {
     "minute": (Function.MINUTE, 2),
     "second": (Function.SECOND, 2),
 }
+_FRACTIONS = {"SS.US": 6, "SS.MS": 3, "%S.%F": 6}  # digits of a second by the end of a format
 _READ = {"year": r"([0-9]{4})", **dict.fromkeys(("month2", "day2", "hour", "minute", "second"), r"([0-9]{2})")}
 
 
@@ -443,7 +444,15 @@ def _read_time(written: CallSyntax, kind: str) -> Scalar:
 
 
 def _read_by_format(text: str, form: str) -> str | None:
-    """A text that a format reads, as ISO 8601 has it; None where it does not fit."""
+    """A text that a format reads, as ISO 8601 has it; None where it does not fit.
+
+    Parts of a second are read at the end only, with all of their digits: SS.US, %S.%f.
+    """
+    digits = next((digits for end, digits in _FRACTIONS.items() if form.upper().endswith(end)), 0)
+    fraction = re.search(rf"\.[0-9]{{{digits}}}\Z", text, re.ASCII) if digits else None
+    if fraction is not None:
+        whole = _read_by_format(text[: fraction.start()], form[: form.rindex(".")])
+        return None if whole is None else whole + fraction[0]
     pattern = read_strftime_format(form) if "%" in form else read_postgresql_format(form)
     parts = [] if pattern is None else split_format(pattern)
     fields = [field for field, _ in parts if field]

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, Stri
 
 from tacit.errors import ParameterError
 from tacit.plan.question import Question
+from tacit.query.parameters import MOST_PARAMETERS, bind_parameters
 
 _DECIMAL = re.compile(r"\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,2})?|\d{1,40}/\d{1,40}", re.ASCII)
 
@@ -31,6 +32,12 @@ class QuestionBody(BaseModel):
     within: dict[str, Number] | None = Field(
         None, description="In place of an epsilon: for each named count or sum, how close it must be."
     )
+    parameters: list[Parameter] = Field(
+        default_factory=list,
+        max_length=MOST_PARAMETERS,
+        description="Values for $1, $2 and so on, which are never read as SQL; a list is for = ANY($1). "
+        "A text beside a date is a date.",
+    )
     confidence: Number = Field(0.95, description="How often the intervals hold.")
     dialect: str | None = Field(
         None, max_length=20, description="Whose SQL it is where dialects differ; the policy's by default."
@@ -40,7 +47,8 @@ class QuestionBody(BaseModel):
         """The question with its numbers, exact text among them."""
         within = None if self.within is None else {name: parse_number("within", n) for name, n in self.within.items()}
         epsilon, confidence = parse_number("epsilon", self.epsilon), parse_number("confidence", self.confidence)
-        return Question(self.sql, epsilon, within, confidence, request, self.dialect)
+        sql = bind_parameters(self.sql, self.parameters) if self.parameters else self.sql
+        return Question(sql, epsilon, within, confidence, request, self.dialect)
 
 
 class FitBody(BaseModel):

@@ -14,8 +14,9 @@ import socket
 import ssl
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -257,11 +258,16 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The server, in a thread of its own."""
     folder = tmp_path_factory.mktemp("served")
     _data(folder)
-    (folder / "clinic.toml").write_text(POLICY)
+    with serve_folder(folder, POLICY, ("ada", "ben")) as found:
+        yield found
+
+
+@contextmanager
+def serve_folder(folder: Path, policy: str, analysts: Sequence[str]) -> Iterator[Served]:
+    """Serve the data of a folder under a policy, in a thread of its own, until the block ends."""
+    (folder / "clinic.toml").write_text(policy)
     roster = credentials.credentials_path(folder / "clinic.toml")
-    passwords = {
-        name: credentials.add_credential(roster, name, credentials.Role.ANALYST).password for name in ("ada", "ben")
-    }
+    passwords = {name: credentials.add_credential(roster, name, credentials.Role.ANALYST).password for name in analysts}
     public, private, der = _certificate(folder)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(public, private)

@@ -16,9 +16,10 @@ from tests.support.counts import FULL
 from tacit.aggregates.registry import read_question as parse
 from tacit.policy.load import load
 from tacit.query.nodes import Call, Literal
+from tacit.query.parameters import quote_text
 from tacit.serve.pgwire import parameters
 from tacit.serve.pgwire.casts import CastRewriter
-from tacit.serve.pgwire.edits import EditedText, quote_text
+from tacit.serve.pgwire.edits import EditedText
 from tacit.serve.pgwire.sqlstate import WireError
 from tacit.serve.pgwire.statements import adapt_to_parser
 from tacit.serve.pgwire.tokens import tokenize_statements

@@ -78,6 +78,7 @@ def test_psql_shows_where_an_error_is_and_how_to_fix_it(psql):
     done = psql("SET tacit.epsilon = 1", "SELECT COUNT(*)\nFROM visits WHERE heigth > 3")
     assert "LINE 2: FROM visits WHERE heigth > 3\n                          ^" in done.stderr
     assert "HINT:  its columns are age" in done.stderr
+    assert "refused [unknown-column]: visits has no column heigth; fix: its columns are age" in done.stderr
 
 
 def test_psql_is_not_let_in_with_a_wrong_password_and_binds_to_the_channel(psql):
@@ -131,7 +132,31 @@ def test_psycopg_hears_the_receipt_as_a_notice(connected):
     heard = []
     connected.add_notice_handler(lambda notice: heard.append(notice.message_primary))
     connected.execute("SELECT COUNT(*) FROM visits WHERE age > 60")
-    assert len(heard) == 1 and heard[0].startswith("epsilon 1")
+    assert len(heard) == 2 and heard[0].startswith("epsilon 1")
+    assert heard[1].startswith("each question has epsilon 1, set by the options of the connection")
+    connected.execute("SELECT COUNT(*) FROM visits WHERE age > 60")
+    assert len(heard) == 3 and heard[2].startswith("a repeat, free")  # the rest is said once
+
+
+def test_a_name_of_a_database_sets_an_epsilon_and_the_budget_says_so(served):
+    name = "clinic?tacit.epsilon=0.25"
+    with psycopg.connect(served.dsn(dbname=name), autocommit=True) as connection:
+        assert connection.execute("SELECT current_database()").fetchone() == (name,)
+        assert connection.execute("SHOW tacit.epsilon").fetchone() == ("0.25",)
+        look = "SELECT each_question, set_by FROM tacit.budget"
+        assert connection.execute(look).fetchone() == ("epsilon 0.25", "the name of the database")
+        spent = served.spent()
+        connection.execute("SELECT COUNT(*) FROM visits WHERE age > 71")
+        assert served.spent() == spent + 0.25
+        connection.execute("DISCARD ALL")  # as pools of connections do
+        connection.execute("SELECT COUNT(*) FROM visits WHERE age > 72")
+        assert served.spent() == spent + 0.5
+        connection.execute("SET tacit.within = 'n=50'")
+        assert connection.execute(look).fetchone() == ("within 'n=50'", "SET")
+    with psycopg.connect(served.dsn(), autocommit=True) as connection:
+        assert connection.execute(look).fetchone() == (None, None)
+    with pytest.raises(psycopg.OperationalError, match="not a number in its range; fix: choose a number"):
+        psycopg.connect(served.dsn(dbname="clinic?tacit.epsilon=much"))
 
 
 def test_an_injection_by_a_parameter_is_a_text_like_any_other(connected):

@@ -77,3 +77,60 @@ def test_a_public_table_needs_no_epsilon(served):
             ("it's", 30),
         ]
         assert served.spent() == spent
+
+
+ROWS = [
+    "SELECT * FROM visits LIMIT 1",
+    'SELECT "visits"."age" AS "a", ward FROM "public"."visits" "visits" WHERE cost > 3 ORDER BY 1 LIMIT 1000',
+    "SELECT * FROM (SELECT age, ward FROM visits WHERE age > 30) AS virtual_table LIMIT 1",
+    "SELECT age + 1 AS x FROM visits OFFSET 3 FETCH FIRST 5 ROWS ONLY",
+]
+
+
+@pytest.fixture
+def hiding(served):
+    """A connection that hides rows, with an epsilon that would be spent, and what it hears."""
+    before = served.spent(), served.entries()
+    options = "-c tacit.rows=hidden -c tacit.epsilon=1"
+    with psycopg.connect(served.dsn(options=options), autocommit=True) as found:
+        yield found
+    assert (served.spent(), served.entries()) == before
+
+
+@pytest.mark.parametrize("text", ROWS)
+def test_rows_that_are_hidden_are_columns_and_free_by_either_protocol(hiding, text):
+    heard = []
+    hiding.add_notice_handler(lambda notice: heard.append(notice.message_primary))
+    named = []
+    for cursor in (hiding.cursor(), psycopg.ClientCursor(hiding), hiding.cursor(binary=True)):
+        assert cursor.execute(text).fetchall() == [] and cursor.statusmessage == "SELECT 0"
+        named.append(described(cursor))
+    assert named[0] and named.count(named[0]) == 3
+    assert heard == ["rows are not shown, and none were read: tacit.rows is hidden"] * 3
+    with hiding.transaction(), hiding.cursor(name="held") as cursor:
+        assert cursor.execute(text).fetchall() == []
+
+
+@pytest.mark.parametrize("text", ROWS)
+def test_rows_are_refused_unless_they_are_hidden(hiding, text):
+    hiding.execute("RESET ALL")
+    hiding.execute("SET tacit.rows = refused")
+    with pytest.raises(psycopg.errors.GroupingError, match=r"refused \[raw-column\]"):
+        hiding.execute(text)
+
+
+def test_hiding_rows_changes_no_other_refusal(hiding):
+    with pytest.raises(psycopg.errors.UndefinedColumn):
+        hiding.execute("SELECT heigth FROM visits LIMIT 5")
+    with pytest.raises(psycopg.errors.InvalidParameterValue, match="neither refused nor hidden; fix: SET"):
+        hiding.execute("SET tacit.rows = shown")
+
+
+def test_answers_and_public_rows_are_the_same_whether_rows_are_hidden_or_not(served):
+    found = []
+    for options in ("-c tacit.epsilon=1 -c tacit.rows=hidden", "-c tacit.epsilon=1"):
+        with psycopg.connect(served.dsn(options=options), autocommit=True) as connection:
+            found.append(connection.execute("SELECT ward, COUNT(*) FROM visits GROUP BY ward").fetchall())
+            wards = connection.execute("SELECT ward, beds FROM wards ORDER BY beds").fetchall()
+            assert wards == [("A", 10), ("B", 20), ("it's", 30)]
+    assert found[0] == found[1] and len(found[0]) == 3

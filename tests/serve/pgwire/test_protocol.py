@@ -147,7 +147,7 @@ def test_parse_bind_and_describe_are_free_and_execute_charges_once_a_portal(ada,
     assert (served.entries(), served.spent()) == (entries, spent)
     ada.send(b"E", b"p\0" + struct.pack(">i", 2))
     ada.send(b"H")
-    assert kinds(ada.until(b"s")) == "DDNs"
+    assert kinds(ada.until(b"s")) == "DDNNs"  # the receipt, and what set the epsilon of this first question
     assert served.spent() == spent + 1
     charged = served.entries()
     ada.send(b"E", b"p\0" + struct.pack(">i", 0))

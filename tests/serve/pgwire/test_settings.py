@@ -9,6 +9,7 @@ import pytest
 from tacit.errors import ErrorCode, Failed, LedgerError, ParameterError, Refused, SourceLocation
 from tacit.serve.pgwire.settings import SessionSettings
 from tacit.serve.pgwire.sqlstate import WireError, sqlstate, to_wire_error
+from tacit.serve.pgwire.startup_settings import read_startup_settings
 from tacit.serve.pgwire.transaction import Transaction
 
 
@@ -16,6 +17,67 @@ def test_a_question_without_a_price_is_told_how_to_set_one():
     with pytest.raises(WireError) as error:
         _ = SessionSettings().epsilon_or_within
     assert error.value.hint.startswith("SET tacit.epsilon = 0.5")
+    assert dict(error.value.fields())[b"M"].endswith(f"; fix: {error.value.hint}")
+
+
+def test_the_fix_is_in_the_message_but_for_words_that_are_postgresqls():
+    own = WireError("42601", "refused [syntax]: this is no SQL", "SELECT 1")
+    assert dict(own.fields()) | {b"S": "", b"V": ""} == {
+        b"S": "",
+        b"V": "",
+        b"C": "42601",
+        b"M": "refused [syntax]: this is no SQL; fix: SELECT 1",
+        b"H": "SELECT 1",
+    }
+    assert dict(WireError("42601", "wrong").fields())[b"M"] == "wrong"
+    for known in (
+        WireError("42703", 'column "a" does not exist', 'Perhaps you meant "b".', is_postgresql=True),
+        WireError("0A000", "cached plan must not change result type", "prepare it", routine="RevalidateCachedQuery"),
+    ):
+        assert dict(known.fields())[b"M"] == known.message and dict(known.fields())[b"H"] == known.hint
+
+
+@pytest.mark.parametrize(
+    ("options", "expected", "source"),
+    [
+        ({"database": "clinic"}, {}, ""),
+        ({"database": "what?is=this"}, {}, ""),
+        ({"options": "-c tacit.epsilon=0.5"}, {"tacit.epsilon": "0.5"}, "the options of the connection"),
+        ({"options": "--tacit.epsilon=0.5"}, {"tacit.epsilon": "0.5"}, "the options of the connection"),
+        ({"tacit.within": "n=50"}, {"tacit.within": "n=50"}, "the options of the connection"),
+        ({"database": "clinic?tacit.epsilon=0.1"}, {"tacit.epsilon": "0.1"}, "the name of the database"),
+        ({"database": "clinic?tacit.intervals=on"}, {"tacit.intervals": "on"}, ""),
+        (
+            {"database": "clinic?tacit.within=n=50&tacit.intervals=on", "application_name": "grafana"},
+            {"tacit.within": "n=50", "tacit.intervals": "on", "application_name": "grafana"},
+            "the name of the database",
+        ),
+        (
+            {"database": "clinic?tacit.epsilon=0.1", "options": "-c tacit.epsilon=0.5"},
+            {"tacit.epsilon": "0.5"},
+            "the options of the connection",
+        ),
+    ],
+)
+def test_a_connection_starts_with_the_settings_of_its_options_and_of_its_database(options, expected, source):
+    found, given_by = read_startup_settings({"user": "ada", **options})
+    assert (dict(found), given_by) == (expected, source)
+
+
+def test_what_set_the_epsilon_is_known_and_reset_goes_back_to_it():
+    state = Transaction(SessionSettings().with_value("tacit.epsilon", "0.1"), "the options of the connection")
+    assert state.find_privacy_source(state.settings) == "the options of the connection"
+    state.assign("tacit.within", "n=50", local=False)
+    assert (state.settings.privacy, state.find_privacy_source(state.settings)) == ("within 'n=50'", "SET")
+    state.assign("tacit.within", None, local=False)
+    assert (state.settings.privacy, state.settings.get("tacit.within")) == ("epsilon 0.1", "")
+    assert state.find_privacy_source(state.settings) == "the options of the connection"
+    state.assign("tacit.epsilon", "2", local=False)
+    state.assign("tacit.within", None, local=False)  # which is not set
+    assert (state.settings.privacy, state.find_privacy_source(state.settings)) == ("epsilon 2", "SET")
+    state.assign("", None, local=False)
+    assert state.settings.privacy == "epsilon 0.1"
+    assert Transaction(SessionSettings()).find_privacy_source(SessionSettings()) == ""
 
 
 def test_a_price_and_an_accuracy_replace_each_other():

@@ -97,7 +97,8 @@ def django(step):
     from django.conf import settings
     from django.core.management import call_command
 
-    database = {"ENGINE": "django.db.backends.postgresql", "OPTIONS": {"options": os.environ["PGOPTIONS"]}}
+    options = f"{os.environ['PGOPTIONS']} -c tacit.rows=hidden"  # inspectdb reads a row of each table
+    database = {"ENGINE": "django.db.backends.postgresql", "OPTIONS": {"options": options}}
     names = {"NAME": "PGDATABASE", "USER": "PGUSER", "PASSWORD": "PGPASSWORD", "HOST": "PGHOST", "PORT": "PGPORT"}
     database |= {name: os.environ[variable] for name, variable in names.items()}
     settings.configure(DATABASES={"default": database}, INSTALLED_APPS=[])

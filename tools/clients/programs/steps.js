@@ -94,7 +94,35 @@ const clients = {
       await db.destroy();
     }
   },
+  async drizzle() {
+    const { drizzle } = require("drizzle-orm/node-postgres");
+    const { count, gt, sql } = require("drizzle-orm");
+    const { integer, pgTable, text: words } = require("drizzle-orm/pg-core");
+    if (step === "introspect") return introspectByDrizzleKit();
+    const visits = pgTable("visits", { age: integer("age"), ward: words("ward") });
+    const db = drizzle({ connection: { host, port, user, password, database, options } });
+    try {
+      if (step === "parameters") show(await db.select({ n: count() }).from(visits).where(gt(visits.age, 40)));
+      else if (text === grouped) show(await db.select({ ward: visits.ward, n: count() }).from(visits).groupBy(visits.ward));
+      else show((await db.execute(sql.raw(text))).fields.map((field) => field.name));
+    } finally {
+      await db.$client.end();
+    }
+  },
 };
+
+// drizzle-kit is a command: it writes the tables that it finds into a file.
+function introspectByDrizzleKit() {
+  const { mkdtempSync, readFileSync, writeFileSync } = require("fs");
+  const path = require("path");
+  const folder = mkdtempSync(path.join(require("os").tmpdir(), "drizzle-"));
+  const config = path.join(folder, "drizzle.config.json");
+  const credentials = { host, port, user, password, database, ssl: false };
+  writeFileSync(config, JSON.stringify({ dialect: "postgresql", out: path.join(folder, "out"), dbCredentials: credentials }));
+  const command = [path.join(process.env.NODE_PATH, "drizzle-kit", "bin.cjs"), "introspect", "--config", config];
+  require("child_process").execFileSync("node", command, { cwd: path.dirname(process.env.NODE_PATH) });
+  console.log(readFileSync(path.join(folder, "out", "schema.ts"), "utf8"));
+}
 
 clients[name]().catch((error) => {
   const cause = error.cause ?? error.original ?? error;

@@ -15,8 +15,9 @@ from collections.abc import Iterator, Sequence
 
 from tacit.policy.model import Policy
 from tacit.query.lexer import Token
-from tacit.serve.pgwire.edits import Edit, quote_text
-from tacit.serve.pgwire.parameters import enclosing_brackets, infer_type_at, skip_casts, write_literal
+from tacit.query.parameters import quote_text, write_literal
+from tacit.serve.pgwire.edits import Edit
+from tacit.serve.pgwire.parameters import enclosing_brackets, infer_type_at, skip_casts
 from tacit.serve.pgwire.sqlstate import BAD_TEXT, WireError
 from tacit.serve.pgwire.types import (
     DATE,

@@ -315,4 +315,4 @@ def _read_error(body: MessageReader) -> WireError:
     position = found.get(b"P", "0")
     place = int(position) if position.isdecimal() else 0
     state, message, hint = found.get(b"C", INTERNAL), found.get(b"M", ""), found.get(b"H", "")
-    return WireError(state, message, hint, place, detail=found.get(b"D", ""))
+    return WireError(state, message, hint, place, detail=found.get(b"D", ""), is_postgresql=True)

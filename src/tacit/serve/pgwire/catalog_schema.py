@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from itertools import islice
 
 from tacit.policy.model import Column, Policy, Table, Type, UnitForeignKey
+from tacit.query.parameters import quote_text
 from tacit.query.timestamps import to_datetime
 from tacit.query.types import NUMERIC_TYPES
-from tacit.serve.pgwire.edits import quote_text
 
 OWNER, ROLE, DATABASE = "owner", "analyst", "tacit"
 GUARD = "asked through Tacit"
@@ -78,7 +78,7 @@ def database_statements(policy: Policy) -> list[str]:
         "GRANT USAGE ON SCHEMA tacit TO PUBLIC",
         f"CREATE VIEW tacit.budget AS SELECT * FROM json_to_record(current_setting('{BUDGET}', true)::json) AS budget("
         "who text, month text, spent float8, cap float8, remaining float8, spent_by_all float8, cap_of_all float8, "
-        "remaining_of_all float8)",
+        "remaining_of_all float8, each_question text, set_by text)",
         "GRANT SELECT ON tacit.budget TO PUBLIC",
         "CREATE FUNCTION tacit.explain(question text) RETURNS text STABLE LANGUAGE sql AS "
         + quote_text(f"SELECT current_setting('{EXPLAINED}', true)::json ->> question"),

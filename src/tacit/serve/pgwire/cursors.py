@@ -77,10 +77,10 @@ class OpenCursor:
             raise _scroll_error()
         self.position = position
         rows = _take(outcome.rows, shown)
-        notice = outcome.notice if first else None
+        notices = outcome.notices if first else ()
         if command.moves:
-            return StatementResult(f"MOVE {len(shown)}", notice=notice)
-        return StatementResult("FETCH", outcome.fields, rows, notice)
+            return StatementResult(f"MOVE {len(shown)}", notices=notices)
+        return StatementResult("FETCH", outcome.fields, rows, notices)
 
 
 def count_characters(edited: EditedText, views: tuple[tuple[str, str], ...]) -> int:

@@ -41,8 +41,3 @@ class EditedText:
         """The offset in the client's own text."""
         begin, origin, new = max((each for each in self._stretches if each[0] <= offset), key=lambda each: each[0])
         return origin if new else origin + offset - begin
-
-
-def quote_text(text: str) -> str:
-    """A text as SQL, in quotes."""
-    return "'" + text.replace("'", "''") + "'"

@@ -42,7 +42,8 @@ from tacit.serve.pgwire.statements import (
 )
 from tacit.serve.pgwire.tacit_schema import find_explained_questions, has_budget_view
 from tacit.serve.pgwire.throttle import Throttle
-from tacit.serve.pgwire.transaction import IDLE, Transaction
+from tacit.serve.pgwire.tokens import replace_limit
+from tacit.serve.pgwire.transaction import IDLE, SET, Transaction
 from tacit.serve.pgwire.types import TEXT
 from tacit.serve.responses import is_short
 from tacit.serve.service import CuratorService
@@ -53,6 +54,7 @@ _UNBOUND = BoundParameters()
 
 _DEFAULT_EPSILON = 1
 _CHARGE_STAYS = "a question that was charged stays charged, and asking it again costs nothing more"
+_ROWS_HIDDEN = ("rows are not shown, and none were read: tacit.rows is hidden", "")
 _TRANSACTION_ENDS = frozenset({StatementKind.COMMIT, StatementKind.ROLLBACK, StatementKind.ROLLBACK_TO})
 
 
@@ -81,6 +83,7 @@ class StatementExecutor:
         self._database = database
         self._running: asyncio.Task[Any] | None = None
         self._canceled = False
+        self._has_told_source = False  # of the epsilon that the connection started with
         self.transaction = transaction
         self.cursors = Cursors()
         self.views = SessionViews()
@@ -104,9 +107,11 @@ class StatementExecutor:
         """The columns that a statement will have; None where it has none. Free."""
         match statement.kind:
             case StatementKind.QUESTION if statement.copy is None:
-                edited = self._question(statement, values)
-                plan = await self._await_service(edited, self._plan(edited.text, self.transaction.settings))
-                return results.answer_columns(_list_columns(plan), self.transaction.settings.intervals)
+                edited, settings = self._question(statement, values), self.transaction.settings
+                plan: AnyPlan | None = await self._plan_hidden_rows(edited, settings)
+                if plan is None:
+                    plan = await self._await_service(edited, self._plan(edited.text, settings))
+                return results.answer_columns(_list_columns(plan), settings.intervals)
             case StatementKind.EXPLAIN:
                 return (results.make_column("QUERY PLAN", TEXT),)
             case StatementKind.SHOW:
@@ -187,7 +192,8 @@ class StatementExecutor:
             types, found = await self.describe_catalog(subject, bound.types)
             bound = replace(bound, types=types, wanted=())
         else:
-            if await self._plan_if_free(subject, values, edited, settings) is None:
+            free = await self._plan_hidden_rows(edited, settings)
+            if free is None and await self._plan_if_free(subject, values, edited, settings) is None:
                 _ = is_constant(subject.tokens) or settings.epsilon_or_within
             found = await self.fields(subject, values)
         self.cursors.opened[statement.declaration.name] = OpenCursor(
@@ -256,6 +262,10 @@ class StatementExecutor:
         self, statement: Statement, values: Sequence[Any], edited: EditedText, settings: SessionSettings
     ) -> StatementResult:
         """Ask a question. One that has no rows whatever the data holds is answered by its plan, and asked of nobody."""
+        hidden = await self._plan_hidden_rows(edited, settings)
+        if hidden is not None:
+            fields = results.answer_columns(_list_columns(hidden), settings.intervals)
+            return StatementResult("SELECT", fields, notices=() if is_quiet(settings) else (_ROWS_HIDDEN,))
         free = await self._plan_if_free(statement, values, edited, settings)
         if free is not None and free.empty is not None:
             return StatementResult("SELECT", results.answer_columns(free.empty, settings.intervals))
@@ -268,8 +278,38 @@ class StatementExecutor:
             self.transaction.assign("tacit.request", None, local=False)
         fields = results.answer_columns(answer.headings, settings.intervals)
         rows = await self._await_service(edited, self._rows(answer, settings.intervals))
-        quiet = settings.get("client_min_messages") in {"warning", "error", "fatal", "panic"}
-        return StatementResult("SELECT", fields, rows, None if quiet else results.receipt_notice(answer))
+        return StatementResult("SELECT", fields, rows, self._collect_notices(answer, settings, is_free=is_free))
+
+    def _collect_notices(
+        self, answer: Answer, settings: SessionSettings, *, is_free: bool
+    ) -> tuple[tuple[str, str], ...]:
+        """The receipt; and with the first question what each spends, where that was not SET but by the connection."""
+        if is_quiet(settings):
+            return ()
+        receipt, source = results.receipt_notice(answer), self.transaction.find_privacy_source(settings)
+        if self._has_told_source or is_free or source in {"", SET}:
+            return (receipt,)
+        self._has_told_source = True
+        told = f"each question has {settings.privacy}, set by {source}; another one: SET tacit.epsilon = 0.5"
+        return (receipt, (told, ""))
+
+    async def _plan_hidden_rows(self, edited: EditedText, settings: SessionSettings) -> CompoundPlan | None:
+        """The plan of a question for single rows as one for none of them, where the session hides rows; else None.
+
+        **Theorem.** It shows what the policy says, and nothing of the data. Proof: the plan is that of the question
+        with LIMIT 0, which has no rows whatever the data holds, and nobody is asked.
+        """
+        if not settings.hides_rows:
+            return None
+        try:
+            await self._await_service(edited, self._plan(edited.text, settings))
+        except WireError as error:
+            if not error.message.startswith(f"refused [{ErrorCode.RAW_COLUMN}]"):
+                return None  # it is refused where it is asked
+        else:
+            return None
+        plan = await self._await_service(edited, self._plan(replace_limit(edited.text), settings))
+        return plan if isinstance(plan, CompoundPlan) and plan.empty is not None else None
 
     async def _plan_if_free(
         self, statement: Statement, values: Sequence[Any], edited: EditedText, settings: SessionSettings
@@ -330,7 +370,9 @@ class StatementExecutor:
             settings[EXPLAINED] = json.dumps(told)
         if has_budget_view(statement.tokens):
             budget = await self._await_service(edited, self._services.service.budget(self._who))
-            settings[BUDGET] = json.dumps(results.budget_row(budget))
+            privacy = self.transaction.settings
+            source = self.transaction.find_privacy_source(privacy)
+            settings[BUDGET] = json.dumps(results.budget_row(budget, privacy.privacy, source))
         sets = any(token.text.lower() == "set_config" for token in statement.tokens)
         request = CatalogStatement(edited.text, settings, WATCHED if sets else (), bound, views)
         self._admit(edited)
@@ -383,6 +425,11 @@ class StatementExecutor:
             raise WireError(CANCELED, f"canceled; {_CHARGE_STAYS}", "ask again") from None
         finally:
             self._running = None
+
+
+def is_quiet(settings: SessionSettings) -> bool:
+    """Whether the client wants no notices."""
+    return settings.get("client_min_messages") in {"warning", "error", "fatal", "panic"}
 
 
 def _keep_text(statement: Statement) -> EditedText:

@@ -28,6 +28,7 @@ from tacit.serve.pgwire.scram import ScramExchange, channel_binding_hash
 from tacit.serve.pgwire.session import WireSession
 from tacit.serve.pgwire.settings import start_settings
 from tacit.serve.pgwire.sqlstate import CONNECTIONS, FORBIDDEN, PASSWORD, STOPPING, WireError, protocol_error
+from tacit.serve.pgwire.startup_settings import read_startup_settings
 from tacit.serve.pgwire.throttle import Throttle
 from tacit.serve.pgwire.transaction import Transaction
 from tacit.serve.proxy_protocol import NotProxied, client_of
@@ -223,8 +224,9 @@ class ConnectionHandler:
 
     def _session(self, channel: MessageStream, credential: WireCredential, options: dict[str, str]) -> WireSession:
         settings = start_settings(credential.name, self.catalog.version)
+        given, source = read_startup_settings(options)
         try:
-            for name, value in _settings(options):
+            for name, value in given:
                 settings = settings.with_value(name, value)
         except WireError as error:
             error.fatal = True
@@ -233,7 +235,7 @@ class ConnectionHandler:
         for name, value in settings.reported_settings.items():
             channel.send(protocol.encode_parameter_status(name, value))
         database = options.get("database", "") or _DATABASE
-        performer = StatementExecutor(self._services, credential, Transaction(settings), database)
+        performer = StatementExecutor(self._services, credential, Transaction(settings, source), database)
         return WireSession(self._services, channel, performer)
 
     def stop(self) -> None:
@@ -363,22 +365,3 @@ def _options(body: MessageReader) -> dict[str, str]:
     while name := body.text():
         options[name] = body.text()
     return options
-
-
-def _settings(options: dict[str, str]) -> list[tuple[str, str]]:
-    """The settings of a startup: those of its own name, and those in options, as in -c tacit.epsilon=0.5."""
-    apart = {"user", "database", "options", "replication"}
-    found = [(name, value) for name, value in options.items() if name not in apart and not name.startswith("_pq_.")]
-    words = options.get("options", "").replace("\\ ", "\0").split()
-    position = 0
-    while position < len(words):
-        word = words[position].replace("\0", " ")
-        if word == "-c" and position + 1 < len(words):
-            position += 1
-            word = words[position].replace("\0", " ")
-        else:
-            word = word.removeprefix("--").removeprefix("-c")
-        name, _, value = word.partition("=")
-        found.append((name.replace("-", "_"), value))
-        position += 1
-    return found

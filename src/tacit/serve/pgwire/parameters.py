@@ -15,7 +15,8 @@ from typing import Any
 
 from tacit.policy.model import Policy
 from tacit.query.lexer import Token
-from tacit.serve.pgwire.edits import Edit, quote_text
+from tacit.query.parameters import MOST_PARAMETERS, write_literal
+from tacit.serve.pgwire.edits import Edit
 from tacit.serve.pgwire.parameter_places import (
     example_argument,
     type_of_argument,
@@ -42,7 +43,6 @@ from tacit.serve.pgwire.types import (
     type_oid,
 )
 
-MOST_PARAMETERS = 1_000
 _OPERATORS = frozenset({"=", "<", ">", "<=", ">=", "<>", "!=", "+", "-", "*", "/", "%"})
 _MAX_LOOKBACK = 40  # tokens to the left that are looked at: types are found in time proportional to the text
 _BETWEEN_EXPRESSIONS = frozenset({",", "AND", "OR", "NOT", "WHERE", "HAVING", "ON", "SELECT", "WHEN", "THEN", "ELSE"})
@@ -201,30 +201,6 @@ def _type_beside(found: Sequence[Token], case: int) -> int:
         if before.key in {"THEN", "ELSE"} and after.kind == "number"
     ]
     return INT4 if beside and all(each.isdecimal() for each in beside) else FLOAT8
-
-
-def write_literal(value: object) -> str:
-    """A value as SQL."""
-    match value:
-        case None:
-            return "NULL"
-        case bool():
-            return "TRUE" if value else "FALSE"
-        case int():
-            return str(value) if value >= 0 else f"({value})"
-        case float():
-            return repr(value) if value >= 0 and not repr(value).startswith("-") else f"({value!r})"
-        case Decimal():
-            shown = format(value, "f")
-            return f"({shown})" if shown.startswith("-") else shown
-        case list():
-            return f"ARRAY[{', '.join(map(write_literal, value))}]"
-        case datetime.datetime():
-            return f"TIMESTAMP '{value.isoformat(' ')}'"
-        case datetime.date():
-            return f"DATE '{value.isoformat()}'"
-        case _:
-            return quote_text(str(value))
 
 
 def _example(oid: int) -> Any:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
+from tacit.query.parameters import MOST_PARAMETERS
 from tacit.serve.pgwire import parameters, protocol, results
 from tacit.serve.pgwire.catalog_backend import BoundParameters
 from tacit.serve.pgwire.cursors import OpenCursor
@@ -92,7 +93,7 @@ class Portal:
             self.outcome = replace(outcome, rows=())  # asked once, and all of it is sent
             return outcome.encode_copy(copy)
         if outcome.fields is None:
-            notices = [protocol.encode_notice(*outcome.notice)] if first and outcome.notice is not None else []
+            notices = outcome.encode_notices() if first else []
             return [*notices, protocol.encode_complete(outcome.tag)]
         if outcome.tag == "FETCH" and isinstance(outcome.rows, EncodedRows) and any(self.formats):
             what = "rows about the catalog from a cursor are sent as text"
@@ -103,7 +104,7 @@ class Portal:
         left = outcome.rows[self.sent :] if not most else outcome.rows[self.sent : self.sent + most]
         self.sent += len(left)
         rows = results.encode_rows(fields, left)
-        notices = [protocol.encode_notice(*outcome.notice)] if first and outcome.notice is not None else []
+        notices = outcome.encode_notices() if first else []
         if self.sent < len(outcome.rows):
             return chain(rows, notices, [protocol.SUSPENDED])
         self.outcome, self.sent = replace(outcome, rows=()), 0  # asked once, and all of it is sent
@@ -133,8 +134,8 @@ def _name(body: MessageReader) -> str:
 def _count(body: MessageReader) -> int:
     """How many parameters follow, before any of them is read."""
     found = body.count()
-    if found > parameters.MOST_PARAMETERS:
-        what = f"there are {found:,} parameters; {parameters.MOST_PARAMETERS:,} is the most"
+    if found > MOST_PARAMETERS:
+        what = f"there are {found:,} parameters; {MOST_PARAMETERS:,} is the most"
         raise WireError(TOO_MUCH, what, "ask with fewer")
     return found
 

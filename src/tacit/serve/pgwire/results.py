@@ -43,12 +43,12 @@ class EncodedRows(Sequence[bytes]):
 
 @dataclass(frozen=True)
 class StatementResult:
-    """What a statement gave: columns and rows where it has some, a tag, and a notice with its detail."""
+    """What a statement gave: columns and rows where it has some, a tag, and notices with their details."""
 
     tag: str
     fields: tuple[WireColumn, ...] | None = None
     rows: Rows | EncodedRows = ()
-    notice: tuple[str, str] | None = None
+    notices: tuple[tuple[str, str], ...] = ()
 
     @property
     def command_tag(self) -> str:
@@ -59,13 +59,16 @@ class StatementResult:
         """The tag with so many rows."""
         return f"{self.tag} {rows}" if self.tag in {"SELECT", "FETCH"} else self.tag
 
+    def encode_notices(self) -> list[bytes]:
+        """The notices as messages."""
+        return [protocol.encode_notice(*each) for each in self.notices]
+
     def encode_copy(self, how: CopyFormat) -> Iterator[bytes]:
         """All of it as COPY sends it, from the first message to the last."""
         assert self.fields is not None
         assert not isinstance(self.rows, EncodedRows)  # those are of the catalog
         yield from encode_copy(how, self.fields, self.rows)
-        if self.notice is not None:
-            yield protocol.encode_notice(*self.notice)
+        yield from self.encode_notices()
         yield protocol.encode_complete(f"COPY {len(self.rows)}")
 
 
@@ -118,8 +121,8 @@ def receipt_notice(answer: Answer) -> tuple[str, str]:
     return str(answer.receipt), "\n".join(answer.notes)
 
 
-def budget_row(budget: AnalystBudget) -> dict[str, str | None]:
-    """The row of tacit.budget, by its columns."""
+def budget_row(budget: AnalystBudget, privacy: str, source: str) -> dict[str, str | None]:
+    """The row of tacit.budget, by its columns, with what each question of the session spends and what set that."""
     plain = budget.to_dict()
     own, overall = plain["own"], plain["overall"]
     return {
@@ -131,6 +134,8 @@ def budget_row(budget: AnalystBudget) -> dict[str, str | None]:
         "spent_by_all": overall.get("spent"),
         "cap_of_all": overall.get("cap"),
         "remaining_of_all": overall.get("remaining"),
+        "each_question": privacy or None,
+        "set_by": source or None,
     }
 
 

@@ -174,7 +174,7 @@ class WireSession:
             return
         first = [] if outcome.fields is None else [protocol.encode_row_description(outcome.fields)]
         rows = results.encode_rows(outcome.fields or (), outcome.rows)
-        last = [] if outcome.notice is None else [protocol.encode_notice(*outcome.notice)]
+        last = outcome.encode_notices()
         await self._send(chain(first, rows, last, [protocol.encode_complete(outcome.command_tag)]))
 
     async def _send(self, messages: Iterable[bytes]) -> None:

@@ -19,8 +19,9 @@ from dataclasses import dataclass, field
 
 from tacit.policy.model import Policy
 from tacit.query.lexer import Token
+from tacit.query.parameters import quote_text
 from tacit.serve.pgwire.catalog_schema import GUARD, quote_name
-from tacit.serve.pgwire.edits import Edit, quote_text
+from tacit.serve.pgwire.edits import Edit
 from tacit.serve.pgwire.protocol import WireColumn
 from tacit.serve.pgwire.sqlstate import (
     RESERVED,

@@ -20,11 +20,13 @@ from tacit.arithmetic import to_rational, to_rational_between
 from tacit.errors import ParameterError
 from tacit.plan.plan import MAX_EPSILON, MIN_EPSILON
 from tacit.plan.question import DIALECTS
+from tacit.query.parameters import quote_text
 from tacit.serve.pgwire.sqlstate import BAD_VALUE, UNKNOWN_SETTING, WireError
 
 _VERSION = (16, 0)  # of PostgreSQL, where none is there to be shown
 TACIT_SETTINGS = {"tacit.epsilon": "", "tacit.within": "", "tacit.confidence": "0.95", "tacit.intervals": "off"}
-TACIT_SETTINGS |= {"tacit.request": "", "tacit.dialect": ""}
+PRIVACY_SETTINGS = ("tacit.epsilon", "tacit.within")  # of which one is set at most
+TACIT_SETTINGS |= {"tacit.request": "", "tacit.dialect": "", "tacit.rows": "refused"}
 _FIXED = {
     "server_version": "{}.{}".format(*_VERSION),
     "server_version_num": str(10_000 * _VERSION[0] + _VERSION[1]),
@@ -134,12 +136,27 @@ class SessionSettings:
         others.pop(other or "", None)
         return SessionSettings(others | {known: value})
 
+    def with_privacy_of(self, other: SessionSettings) -> SessionSettings:
+        """With the epsilon or the accuracy that other settings have."""
+        kept = {name: value for name, value in self.values.items() if name not in PRIVACY_SETTINGS}
+        return SessionSettings(kept | {name: other.values[name] for name in PRIVACY_SETTINGS if name in other.values})
+
+    @property
+    def privacy(self) -> str:
+        """The epsilon or the accuracy of each question as it was set, "" where neither is.
+
+        >>> SessionSettings().with_value("tacit.within", "n=50").privacy
+        "within 'n=50'"
+        """
+        epsilon, accuracy = map(self.get, PRIVACY_SETTINGS)
+        return f"epsilon {epsilon}" if epsilon else f"within {quote_text(accuracy)}" if accuracy else ""
+
     @cached_property
     def epsilon_or_within(self) -> tuple[Fraction | None, dict[str, Fraction] | None]:
         """The epsilon or the accuracy that is set; an error with the fix where neither is."""
         epsilon, accuracy = self.get("tacit.epsilon"), self.get("tacit.within")
         if not epsilon and not accuracy:
-            hint = "SET tacit.epsilon = 0.5; or the accuracy of a column: SET tacit.within = 'n=50'"
+            hint = "SET tacit.epsilon = 0.5, or connect with options=-c tacit.epsilon=0.5"
             raise WireError(BAD_VALUE, "refused [parameter]: the question has neither an epsilon nor an accuracy", hint)
         return (Fraction(epsilon), None) if epsilon else (None, _parse_within(accuracy))
 
@@ -158,6 +175,11 @@ class SessionSettings:
         """The seconds that a client waits for a statement; None where it waits as long as it takes."""
         found = _TIME.fullmatch(self.get("statement_timeout"))
         return int(found[1]) * _UNITS[found[2] or "ms"] / 1000 or None if found else None
+
+    @property
+    def hides_rows(self) -> bool:
+        """Whether a question for single rows has its columns and no rows, in place of a refusal."""
+        return self.get("tacit.rows") == "hidden"
 
     @property
     def dialect(self) -> str | None:
@@ -229,6 +251,12 @@ def _dialect(text: str) -> str:
     return text.strip().lower()
 
 
+def _rows(text: str) -> str:
+    if text.strip().lower() not in {"refused", "hidden"}:
+        raise _invalid_value_error("tacit.rows", "is neither refused nor hidden", "SET tacit.rows = hidden")
+    return text.strip().lower()
+
+
 def _accuracy(text: str) -> str:
     _parse_within(text)
     return text
@@ -288,6 +316,7 @@ _VALIDATORS: dict[str, Callable[[str], str]] = {
     "tacit.confidence": _confidence,
     "tacit.intervals": _parse_switch,
     "tacit.dialect": _dialect,
+    "tacit.rows": _rows,
     "client_encoding": _encoding,
     "datestyle": _date_style,
     "statement_timeout": _duration,

@@ -44,7 +44,11 @@ TOO_MUCH = "54000"
 class WireError(Exception):
     """An error as it goes over the wire. `position` counts characters from one; 0 is nowhere. `fatal` ends it all.
 
-    `routine` is what some drivers look at: where in PostgreSQL such an error comes from.
+    `routine` is what some drivers look at: where in PostgreSQL such an error comes from. `is_postgresql` says that the
+    words are PostgreSQL's own.
+
+    >>> WireError(SYNTAX, "refused [syntax]: this is no SQL", "a question starts with SELECT").shown_message
+    'refused [syntax]: this is no SQL; fix: a question starts with SELECT'
     """
 
     sqlstate: str
@@ -54,11 +58,21 @@ class WireError(Exception):
     fatal: bool = False
     routine: str = ""
     detail: str = ""
+    is_postgresql: bool = False
+
+    @property
+    def shown_message(self) -> str:
+        """What is wrong and the fix in one line: psqlODBC and what is built on it show a message, and no hint.
+
+        What PostgreSQL says, and what drivers know by its words, stays as it is.
+        """
+        is_known = self.is_postgresql or self.routine
+        return self.message if is_known or not self.hint else f"{self.message}; fix: {self.hint}"
 
     def fields(self) -> list[tuple[bytes, str]]:
         """The fields of an ErrorResponse."""
         severity = "FATAL" if self.fatal else "ERROR"
-        found = [(b"S", severity), (b"V", severity), (b"C", self.sqlstate), (b"M", self.message)]
+        found = [(b"S", severity), (b"V", severity), (b"C", self.sqlstate), (b"M", self.shown_message)]
         if self.detail:
             found.append((b"D", self.detail))
         if self.hint:

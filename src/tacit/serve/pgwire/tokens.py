@@ -36,3 +36,18 @@ def split_statements(tokens: Sequence[Token]) -> list[list[Token]]:
         else:
             parts[-1].append(token)
     return [part for part in parts if part]
+
+
+def replace_limit(text: str) -> str:
+    """A question with LIMIT 0 in place of the limit that it ends with, if it has one.
+
+    >>> replace_limit("SELECT * FROM (SELECT age FROM visits LIMIT 5) AS q ORDER BY age OFFSET 3 LIMIT 10")
+    'SELECT * FROM (SELECT age FROM visits LIMIT 5) AS q ORDER BY age LIMIT 0'
+    """
+    depth, end = 0, len(text)
+    for token in tokenize_statements(text):
+        depth += {"(": 1, ")": -1}.get(token.key, 0)
+        if depth == 0 and token.key in {"LIMIT", "OFFSET", "FETCH"}:
+            end = token.start
+            break
+    return f"{text[:end].rstrip()} LIMIT 0"

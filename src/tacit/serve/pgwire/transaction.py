@@ -10,21 +10,29 @@
 
 from __future__ import annotations
 
-from tacit.serve.pgwire.settings import SessionSettings
+from tacit.serve.pgwire.settings import PRIVACY_SETTINGS, SessionSettings
 from tacit.serve.pgwire.sqlstate import ABORTED, WireError
 
 IDLE, OPEN, FAILED = "I", "T", "E"
+SET = "SET"
 
 
 class Transaction:
     """Where a session stands: outside (I), inside (T), or inside one that failed (E), and its settings."""
 
-    def __init__(self, settings: SessionSettings) -> None:
+    def __init__(self, settings: SessionSettings, source: str = "") -> None:
         self.status = IDLE
+        self._source = source  # of the epsilon or accuracy that the session started with
         self.settings = settings
         self._start = settings  # of the session, which RESET goes back to
         self._first = settings  # at BEGIN
         self._last = settings  # at COMMIT, without what was set for this transaction only
+
+    def find_privacy_source(self, settings: SessionSettings) -> str:
+        """What set the epsilon or the accuracy of questions: SET, or what the connection started with; "" for none."""
+        if not settings.privacy:
+            return ""
+        return self._source if settings.privacy == self._start.privacy else SET
 
     def begin(self) -> None:
         """BEGIN; a second one is as good as none."""
@@ -77,4 +85,6 @@ class Transaction:
     def _change(self, settings: SessionSettings, name: str, value: str | None) -> SessionSettings:
         if not name:
             return self._start
+        if value is None and name.lower() in PRIVACY_SETTINGS and name.lower() in settings.values:
+            return settings.with_privacy_of(self._start)  # setting one of them has reset the other
         return settings.with_value(name, self._start.values.get(name.lower()) if value is None else value)

@@ -1,0 +1,128 @@
+"""Parameters of a question, $1, $2 and so on, and values as literals in their places.
+
+>>> bind_parameters("SELECT COUNT(*) FROM visits WHERE age > $1 AND ward = $2", [65, "it's"])
+"SELECT COUNT(*) FROM visits WHERE age >  65  AND ward =  'it''s' "
+
+**Theorem.** A value never becomes anything but one literal, or a list of literals. Proof: a parameter is a sign and a
+number outside of every quote and comment, as the lexer of questions finds them; what stands in its place is a number,
+TRUE, FALSE, NULL, a text in single quotes whose own quotes are doubled, a date or timestamp in such quotes, or an array
+of these, with a space on either side; and the lexer knows no escape in single quotes but the doubled one. So the tokens
+around it are what they were, and no value is read as SQL.
+
+It follows that a question with parameters is the question with its values written out: at the same charge, and free
+where that was asked before.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+from tacit.errors import ParameterError
+from tacit.query.lexer import QUESTION, LexicalError, Token, scan
+
+MOST_PARAMETERS = 1_000
+_MOST_ITEMS = 10_000  # of a list
+_MOST_CHARACTERS = 50_000  # that all values have as literals: a question has no more
+_MOST_DIGITS = 40
+_FIX = 'ask("SELECT COUNT(*) FROM visits WHERE age > $1", parameters=[65], epsilon=0.5)'
+
+
+def bind_parameters(sql: str, values: Sequence[Any]) -> str:
+    """Return a question with a literal in place of each parameter; each value is used, and each parameter has one."""
+    if not isinstance(sql, str):
+        raise ParameterError("sql", f"needs text, got {type(sql).__name__}", fix=_FIX)
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence):
+        raise ParameterError("parameters", f"is a list of values, got {type(values).__name__}", fix=_FIX)
+    if len(values) > MOST_PARAMETERS:
+        raise ParameterError("parameters", f"has {len(values):,} values; {MOST_PARAMETERS:,} is the most", fix=_FIX)
+    literals = [write_literal(_check(value, place)) for place, value in enumerate(values, 1)]
+    if sum(map(len, literals)) > _MOST_CHARACTERS:
+        raise ParameterError("parameters", "the values are too long together", fix="give fewer or shorter ones")
+    parts, position, used = [], 0, set()
+    for start, end, number in _find_parameters(sql):
+        if not 0 < number <= len(literals):
+            what = f"there is no value for ${number}: {len(literals)} were given"
+            raise ParameterError("parameters", what, fix="number them from $1, and give a value for each")
+        used.add(number)
+        parts += [sql[position:start], f" {literals[number - 1]} "]
+        position = end
+    for number in range(1, len(literals) + 1):
+        if number not in used:
+            fix = f"write ${number} where it belongs, or leave the value out"
+            raise ParameterError("parameters", f"value {number} has no place in the question", fix=fix)
+    return "".join([*parts, sql[position:]])
+
+
+def _find_parameters(sql: str) -> list[tuple[int, int, int]]:
+    """Where parameters start and end, and their numbers. Of a text that cannot be read, none: that is refused later."""
+    found: list[tuple[int, int, int]] = []
+    before: Token | None = None
+    try:
+        for token in scan(sql, QUESTION):
+            is_sign = before is not None and before.kind == "sign" and before.text == "$" and before.end == token.start
+            digits = sql[token.start : token.end]
+            if before is not None and is_sign and digits.isascii() and digits.isdecimal() and len(digits) <= 5:
+                found.append((before.start, token.end, int(digits)))
+            before = token
+    except LexicalError:
+        return []
+    return found
+
+
+def _check(value: Any, place: int, *, inside: bool = False) -> Any:
+    """A value as it is written, or an error that says which one is none; the value itself is not shown."""
+    name = f"parameters: value {place}"
+    if hasattr(value, "item") and not isinstance(value, int | float | str):  # numpy's numbers
+        value = value.item()
+    match value:
+        case None | bool() | datetime.date():
+            if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+                raise ParameterError(name, "has a zone", fix="give the time in the column's own zone, without one")
+        case int() if abs(value) >= 10**_MOST_DIGITS:
+            raise ParameterError(name, "has too many digits", fix="give a smaller number")
+        case float() | Decimal() if not math.isfinite(value) or abs(Decimal(value).adjusted()) > _MOST_DIGITS:
+            raise ParameterError(name, "is not finite, or has too many digits", fix="give a smaller number")
+        case str() if "\0" in value:
+            raise ParameterError(name, "holds a NUL character", fix="remove it")
+        case list() | tuple() if not inside and len(value) <= _MOST_ITEMS:
+            return [_check(item, place, inside=True) for item in value]
+        case int() | float() | Decimal() | str():
+            pass
+        case _:
+            what = f"is no value that can be written, got {type(value).__name__}"
+            fix = "give numbers, texts, dates, conditions, None, or a list of these for = ANY($1)"
+            raise ParameterError(name, what, fix=fix)
+    return value
+
+
+def write_literal(value: object) -> str:
+    """A value as SQL."""
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return "TRUE" if value else "FALSE"
+        case int():
+            return str(value) if value >= 0 else f"({value})"
+        case float():
+            return repr(value) if value >= 0 and not repr(value).startswith("-") else f"({value!r})"
+        case Decimal():
+            shown = format(value, "f")
+            return f"({shown})" if shown.startswith("-") else shown
+        case list():
+            return f"ARRAY[{', '.join(map(write_literal, value))}]"
+        case datetime.datetime():
+            return f"TIMESTAMP '{value.isoformat(' ')}'"
+        case datetime.date():
+            return f"DATE '{value.isoformat()}'"
+        case _:
+            return quote_text(str(value))
+
+
+def quote_text(text: str) -> str:
+    """A text as SQL, in quotes."""
+    return "'" + text.replace("'", "''") + "'"

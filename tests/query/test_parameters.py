@@ -1,0 +1,96 @@
+"""Parameters become literals, whatever they hold."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+
+import numpy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tacit.errors import ParameterError
+from tacit.query.lexer import QUESTION, scan
+from tacit.query.parameters import bind_parameters, write_literal
+
+SQL = "SELECT COUNT(*) FROM visits WHERE a = $1"
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(10**30), 10**30),
+    st.floats(-1e30, 1e30).filter(lambda value: value == 0 or abs(value) > 1e-30),
+    st.decimals(-(10**9), 10**9, places=3),
+    st.dates(),
+    st.datetimes(),
+    st.text().filter(lambda text: "\0" not in text),
+    st.sampled_from(["' OR 1=1 --", "$1", "/*", "*/", "--", '"', "`", "\\'", "''", "'; DROP TABLE visits; --"]),
+)
+
+
+def tokens(text):
+    return [(token.kind, token.text) for token in scan(text, QUESTION)]
+
+
+@given(VALUES, VALUES)
+def test_a_value_is_one_literal_and_the_tokens_around_it_stay(first, second):
+    text = "SELECT COUNT(*) AS n /* $3 */ FROM visits WHERE a = $1 AND 'it''s $2' <> b AND c = $2 -- $4"
+    bound = tokens(bind_parameters(text, [first, second]))
+    expected = (
+        tokens("SELECT COUNT(*) AS n FROM visits WHERE a = ")
+        + tokens(write_literal(first))
+        + tokens(" AND 'it''s $2' <> b AND c = ")
+        + tokens(write_literal(second))
+    )
+    assert bound == expected
+
+
+@given(st.text().filter(lambda text: "\0" not in text))
+def test_a_text_is_the_text_that_the_parser_reads(text):
+    ((kind, read),) = tokens(write_literal(text))
+    assert (kind, read) == ("text", text)
+
+
+@pytest.mark.parametrize(
+    ("value", "literal"),
+    [
+        (65, "65"),
+        (-1, "(-1)"),
+        (True, "TRUE"),
+        (None, "NULL"),
+        (0.5, "0.5"),
+        (Decimal("0.10"), "0.10"),
+        (datetime.date(2025, 3, 1), "DATE '2025-03-01'"),
+        (datetime.datetime(2025, 3, 1, 10), "TIMESTAMP '2025-03-01 10:00:00'"),
+        (["A", "it's"], "ARRAY['A', 'it''s']"),
+        ((1, 2), "ARRAY[1, 2]"),
+        (numpy.int64(7), "7"),
+        (numpy.datetime64("2025-03-01"), "DATE '2025-03-01'"),
+    ],
+)
+def test_values_are_written_by_their_types(value, literal):
+    assert bind_parameters(SQL, [value]) == SQL.replace("$1", f" {literal} ")
+
+
+@pytest.mark.parametrize(
+    ("sql", "values", "what"),
+    [
+        (SQL, [], "there is no value for $1: 0 were given"),
+        (SQL, [1, 2], "value 2 has no place in the question"),
+        (SQL.replace("$1", "$0"), [1], "there is no value for $0"),
+        (SQL.replace("$1", "'$1'"), [1], "value 1 has no place in the question"),
+        (SQL, [float("nan")], "is not finite"),
+        (SQL, [10**40], "too many digits"),
+        (SQL, ["\0"], "NUL"),
+        (SQL, [{}], "got dict"),
+        (SQL, [[["A"]]], "got list"),
+        (SQL, [datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)], "has a zone"),
+        (SQL, "65", "is a list of values, got str"),
+        (SQL, ["x" * 60_000], "too long together"),
+        (SQL, [1] * 1_001, "1,000 is the most"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_a_fix(sql, values, what):
+    with pytest.raises(ParameterError) as error:
+        bind_parameters(sql, values)
+    assert what in str(error.value) and error.value.fix

@@ -1,4 +1,6 @@
 from tacit.learn.additive import AdditiveClassifier as AdditiveClassifier
+from tacit.learn.boosted import HistGradientBoostingClassifier as HistGradientBoostingClassifier
+from tacit.learn.boosted import HistGradientBoostingRegressor as HistGradientBoostingRegressor
 from tacit.learn.clusters import KMeans as KMeans
 from tacit.learn.components import PCA as PCA
 from tacit.learn.fit_budget import FitBudget as FitBudget

@@ -10,6 +10,8 @@ from tacit.learn import (
     PCA,
     AdditiveClassifier,
     GaussianNB,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
     KMeans,
     LinearSVC,
     LogisticRegression,
@@ -38,9 +40,13 @@ CLASSIFIERS = {
     "svc": lambda **more: LinearSVC(**{**LABELED, **more}),
     "additive": lambda **more: AdditiveClassifier(**{**LABELED, **more}),
     "bayes": lambda **more: GaussianNB(**{**LABELED, **more}),
+    "boosted": lambda **more: HistGradientBoostingClassifier(**{**LABELED, "max_iter": 3, **more}),
     "search": search,
 }
 OTHERS = {
+    "boosted numbers": lambda **more: HistGradientBoostingRegressor(
+        **{**SHARED, "target_bounds": (0, 1), "max_iter": 3, **more}
+    ),
     "ridge": lambda **more: Ridge(**{**SHARED, "target_bounds": (0, 1), **more}),
     "clusters": lambda **more: KMeans(n_clusters=2, **{**SHARED, **more}),
     "components": lambda **more: PCA(**{**SHARED, **more}),

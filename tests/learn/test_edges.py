@@ -18,6 +18,8 @@ from tacit.learn import (
     PCA,
     AdditiveClassifier,
     GaussianNB,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
     KMeans,
     LinearSVC,
     LogisticRegression,
@@ -73,6 +75,8 @@ def estimator(rng, kind):
     linear = {"method": pick(rng, METHODS), "fit_intercept": bool(rng.random() < 0.5)}
     norms = {"norm": pick(rng, [None, None, 1.0, 1e-6, 1e-9, 1e6])}
     strength = pick(rng, STRENGTHS)
+    if kind.startswith("boosted"):  # drawn here alone, so that the others are as they were
+        trees = {"max_iter": pick(rng, [1, 3]), "max_depth": pick(rng, [1, 3]), "max_bins": pick(rng, [2, 7])}
     match kind:
         case "logistic":
             return LogisticRegression(**shared, **linear, **norms, C=strength, classes=[0, 1])
@@ -87,6 +91,11 @@ def estimator(rng, kind):
             return AdditiveClassifier(**shared, method=linear["method"], C=strength, classes=[0, 1], knots=knots)
         case "bayes":
             return GaussianNB(**shared, classes=[0, 1], var_smoothing=pick(rng, [1e-9, 1e-300, 1.0]))
+        case "boosted":
+            classes = pick(rng, [[0, 1], [0, 1, 2]])
+            return HistGradientBoostingClassifier(**shared, **trees, classes=classes)
+        case "boosted numbers":
+            return HistGradientBoostingRegressor(**shared, **trees, target_bounds=pick(rng, BOUNDS))
         case "means":
             return KMeans(**shared, n_clusters=pick(rng, [1, 3]), max_iter=pick(rng, [1, 4]))
         case "components":
@@ -97,6 +106,7 @@ def estimator(rng, kind):
 
 
 KINDS = ["logistic", "multinomial", "hinge", "ridge", "additive", "bayes", "means", "components", "scaler"]
+TREES = ["boosted", "boosted numbers"]
 
 
 def table(rng, columns):
@@ -158,7 +168,7 @@ def ending(model, rows, labels, steps):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS + TREES)
 def test_no_row_changes_how_a_fit_ends(kind, monkeypatch):
     steps, fitted, pairs = [], 0, 0
     original = minimize.solve
@@ -170,7 +180,7 @@ def test_no_row_changes_how_a_fit_ends(kind, monkeypatch):
         return found
 
     monkeypatch.setattr(minimize, "solve", solved)
-    rng = np.random.default_rng(KINDS.index(kind))
+    rng = np.random.default_rng((KINDS + TREES).index(kind))
     for _ in range(-(-SETTINGS // len(KINDS))):
         model = estimator(rng, kind)
         for _ in range(PAIRS):

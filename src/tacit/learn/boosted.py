@@ -75,6 +75,8 @@ class HistGradientBoostingClassifier(TreeClassifier):
         The privacy loss of the fit, within `guarantee_`, as the accountants read it.
     method_ : str
         "boosting".
+    n_iter_ : int
+        How many trees there are.
 
     Raises
     ------
@@ -158,7 +160,8 @@ class HistGradientBoostingClassifier(TreeClassifier):
         """
         scores = self._scores(X)
         if scores.shape[1] == 1:
-            scores = np.hstack([np.zeros_like(scores), scores])
+            positive = LogisticTreeLoss().compute_probabilities(scores[:, 0])
+            return np.column_stack([1 - positive, positive])
         powers = np.exp(scores - scores.max(axis=1, keepdims=True))
         return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
@@ -222,6 +225,8 @@ class HistGradientBoostingRegressor(TreeRegressor):
         The privacy loss of the fit, within `guarantee_`, as the accountants read it.
     method_ : str
         "boosting".
+    n_iter_ : int
+        How many trees there are.
 
     Raises
     ------

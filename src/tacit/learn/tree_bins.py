@@ -64,7 +64,7 @@ class ColumnBins:
         for column, count in enumerate(self.counts):
             low, high, values = self.lower[column], self.upper[column], features[:, column]
             if self.categorical[column]:
-                found[:, column] = on_grid(values - low, 1.0, count - 1)
+                found[:, column] = np.maximum(on_grid(values - low, 1.0, count - 1), 0.0)
             elif count > 1:  # halves do not overflow
                 share = np.clip((values / 2 - low / 2) / (high / 2 - low / 2), 0.0, 1.0)
                 found[:, column] = on_grid(share, float(count), count - 1)

@@ -22,10 +22,13 @@ from tacit.learn.losses import Array
 from tacit.learn.one import OneShotEstimator, clip_rows
 from tacit.learn.tree_bins import ColumnBins
 from tacit.learn.tree_losses import TreeLoss
+from tacit.learn.tree_release import TreeReleases
 from tacit.learn.tree_symmetric import SymmetricTree, flatten_trees, restore_trees
 from tacit.privacy.guarantee import DpGuarantee
 from tacit.privacy.loss import Loss
 from tacit.sampling.bits import Bits
+
+_MOST_CELLS = 2**26
 
 
 class TreeMethod(Protocol):
@@ -38,6 +41,10 @@ class TreeMethod(Protocol):
     @property
     def privacy_loss(self) -> Loss:
         """The privacy loss of a fit."""
+
+    @property
+    def releases(self) -> TreeReleases:
+        """The noise of the rules and of the leaves."""
 
     def fit(self, bins: ColumnBins, places: Array, labels: Array, bits: Bits) -> list[SymmetricTree]:
         """The trees, whose values are the noisy sums of their leaves."""
@@ -58,25 +65,28 @@ class TreePlan:
 
     facts: DeclaredParameters
     bins: ColumnBins
-    method: Any  # a TreeMethod
+    method: TreeMethod
     name: str
 
     @property
     def loss(self) -> TreeLoss:
         """What is minimized."""
-        found: TreeLoss = self.method.loss
-        return found
+        return self.method.loss
 
     @property
     def privacy_loss(self) -> Loss:
         """The privacy loss of the fit, as the accountants read it."""
-        found: Loss = self.method.privacy_loss
-        return found
+        return self.method.privacy_loss
 
     @property
     def guarantee(self) -> DpGuarantee:
         """The guarantee of the fit."""
         return self.facts.guarantee
+
+    @property
+    def cells(self) -> int:
+        """How many sums there are at most for the candidates of a split."""
+        return sum(self.bins.counts) * self.method.releases.most_leaves * self.loss.outputs
 
     def weights(self, features: Array, labels: Array, bits: Bits) -> Array:
         """The released trees as one vector, for rows as they lie and labels as the loss takes them."""
@@ -111,7 +121,11 @@ class TreeEstimator(OneShotEstimator):
         """
         facts = self.facts(features, rows)
         bins = ColumnBins.of(facts.lower, facts.upper, self.max_bins, self.categorical_features)
-        return TreePlan(facts, bins, self._method(facts), self._name)
+        plan = TreePlan(facts, bins, self._method(facts), self._name)
+        if plan.cells > _MOST_CELLS:
+            what = f"{plan.cells:,} sums would be kept for a split, and {_MOST_CELLS:,} are the most"
+            raise ParameterError("max_bins", what, fix="max_bins=63, a lower max_leaf_nodes, or fewer columns")
+        return plan
 
     def fit(  # type: ignore[override]  # the others refuse weights
         self,
@@ -170,7 +184,8 @@ class TreeEstimator(OneShotEstimator):
         """
         self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.privacy_loss, plan.name
         self.n_features_in_, self._facts = plan.facts.columns, plan.facts
-        self._plan, self._trees = plan, restore_trees(weights)
+        self._plan, self._trees = plan, restore_trees(weights, plan.bins, plan.loss.outputs + 1)
+        self.n_iter_ = len(self._trees)
         self._show()
         self.feature_importances_ = plan.method.compute_importances(self._trees, plan.facts.columns)
         return self
@@ -226,20 +241,20 @@ class TreeEstimator(OneShotEstimator):
 
     def _places(self, X: npt.ArrayLike) -> Array:
         """The bins of rows for a fitted model."""
-        return self._plan.bins.read(self._again(X)) if hasattr(self, "_plan") else self._again(X)
+        rows = self._again(X)
+        return self._plan.bins.read(rows)
 
     def _scores(self, X: npt.ArrayLike) -> Array:
         """What all trees say of rows, (rows, outputs)."""
         places = self._places(X)
-        found: Array = self._plan.method.compute_scores(self._trees, places)
-        return found
+        return self._plan.method.compute_scores(self._trees, places)
 
     def _learn(self, plan: Any, features: Array, target: Any, bits: Bits) -> None:
         self.take(plan, plan.weights(features, self._encode(target), bits))
 
     _name: str
 
-    def _method(self, facts: DeclaredParameters) -> Any:
+    def _method(self, facts: DeclaredParameters) -> TreeMethod:
         """How trees are learned, calibrated to what is declared."""
         raise NotImplementedError
 
@@ -354,5 +369,3 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
     def _read(self, X: npt.ArrayLike, y: npt.ArrayLike | None) -> tuple[Array, Any]:
         features, target = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite(), y_numeric=True)
         return features, column_or_1d(target, warn=True)
-
-

@@ -64,6 +64,16 @@ class LogisticTreeLoss:
         residuals = np.clip((labels - positive) / self.cut, -1.0, 1.0)
         return residuals[:, None], positive * (1 - positive) / self.bend
 
+    def compute_probabilities(self, scores: Array) -> Array:
+        """The probability q of the class 1 for which a score minimizes the expected loss.
+
+        With p = 1/(1 + exp(-score)) >= 1/2, residuals of 1 - p and of -1/2 have the mean 0 where q (1 - p) = (1 - q)/2,
+        which is at q = 1/(3 - 2 p). Scores below 0 are those of the other class.
+        """
+        likely = 1 / (1 + np.exp(-np.minimum(np.abs(scores), 500.0)))
+        found = 1 / (3 - 2 * likely)
+        return np.asarray(np.where(scores >= 0, found, 1 - found))
+
 
 @dataclass(frozen=True)
 class MultinomialTreeLoss:

@@ -134,7 +134,8 @@ class TreeReleases:
 
     def release_leaves(self, leaves: Array, count: int, moments: Array, bits: Bits) -> Array:
         """The sums of moments over each of `count` leaves, with noise; moments beyond one in L2 are shortened."""
-        assert count <= self.most_leaves and moments.shape[1] == self.outputs + 1
+        assert count <= self.most_leaves
+        assert moments.shape[1] == self.outputs + 1
         exact = sum_leaves(leaves, count, quantize(moments, 1.0))
         return self.noise.release_whole(exact, ROW_BITS, bits)
 

@@ -46,9 +46,9 @@ class TreeSplit:
         column = places[:, self.column]
         match self.kind:
             case SplitKind.ABOVE:
-                return (column > self.place).astype(np.int64)
+                return np.asarray(column > self.place, dtype=np.int64)
             case SplitKind.EQUALS:
-                return (column == self.place).astype(np.int64)
+                return np.asarray(column == self.place, dtype=np.int64)
             case SplitKind.EACH:
                 return np.asarray(column)
 

@@ -77,17 +77,34 @@ def flatten_trees(trees: Sequence[SymmetricTree]) -> Array:
     return np.concatenate(parts)
 
 
-def restore_trees(numbers: Array) -> tuple[SymmetricTree, ...]:
-    """The trees that `flatten_trees` wrote."""
+def restore_trees(numbers: Array, bins: ColumnBins, outputs: int) -> tuple[SymmetricTree, ...]:
+    """The trees that `flatten_trees` wrote, with so many values a leaf; ValueError where they are none."""
     found = []
-    at = 1
-    for _ in range(int(numbers[0])):
-        depth, outputs = (int(number) for number in numbers[at : at + 2])
+    known, at = np.asarray(numbers, dtype=np.float64).ravel(), 1
+    if not len(known) or not np.all(np.isfinite(known)):
+        raise ValueError("trees")
+    for _ in range(int(known[0])):
+        depth, width = (int(number) for number in known[at : at + 2])
         at += 2
-        rules = numbers[at : at + _FIELDS * depth].astype(np.int64).reshape(depth, _FIELDS).tolist()
+        rules = known[at : at + _FIELDS * depth].astype(np.int64).reshape(depth, _FIELDS).tolist()
         at += _FIELDS * depth
-        splits = tuple(TreeSplit(column, SplitKind(kind), place, ways) for column, kind, place, ways in rules)
-        size = math.prod(split.ways for split in splits) * outputs
-        found.append(SymmetricTree(splits, numbers[at : at + size].reshape(-1, outputs)))
+        splits = tuple(_check_split(bins, *rule) for rule in rules)
+        size = math.prod(split.ways for split in splits) * width
+        values = known[at : at + size]
+        if width != outputs or len(values) != size:
+            raise ValueError("trees")
+        found.append(SymmetricTree(splits, values.reshape(-1, width)))
         at += size
+    if at != len(known):
+        raise ValueError("trees")
     return tuple(found)
+
+
+def _check_split(bins: ColumnBins, column: int, kind: int, place: int, ways: int) -> TreeSplit:
+    """A stored rule, or ValueError."""
+    if not 0 <= column < len(bins.counts) or not 0 <= place < bins.counts[column]:
+        raise ValueError("trees")
+    split = TreeSplit(column, SplitKind(kind), place, ways)
+    if ways != (bins.counts[column] if split.kind is SplitKind.EACH else 2):
+        raise ValueError("trees")
+    return split

@@ -1,0 +1,13 @@
+"""The estimators that a curator fits, by name: planned from public facts, and made of what is released."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tacit.learn.boosted import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from tacit.learn.linear import LinearSVC, LogisticRegression, Ridge
+
+FITTED_KINDS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (LogisticRegression, LinearSVC, Ridge, HistGradientBoostingClassifier, HistGradientBoostingRegressor)
+}

@@ -8,7 +8,12 @@ from tests.support.ledgers import spent
 
 from tacit.curator.fit import ChargedFit, release_fit
 from tacit.errors import ErrorCode, ParameterError, Refused
-from tacit.learn import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from tacit.learn import (
+    DecisionTreeClassifier,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+)
 
 
 @pytest.fixture
@@ -44,6 +49,13 @@ def test_numbers_are_predicted_within_the_policys_bounds(curator):
     )
     found = model.predict(model.encoding_.table({"age": [10, 105]}))
     assert 0 <= found[0] < found[1] - 30 and found[1] <= 150
+
+
+@pytest.mark.parametrize("kind", [DecisionTreeClassifier, RandomForestClassifier])
+def test_single_trees_and_forests(curator, kind):
+    model = curator.analyst("ada").fit(kind(rows=1200), QUESTION, target="died", epsilon=8)
+    rows = model.encoding_.table({"age": [20, 100], "ward": ["A", "B"]})
+    assert model.predict(rows).tolist() == [False, True] and type(model) is kind
 
 
 def test_every_setting_has_a_key_of_its_own(curator):

@@ -17,6 +17,7 @@ from tacit.errors import ParameterError
 from tacit.learn import (
     PCA,
     AdditiveClassifier,
+    DecisionTreeRegressor,
     GaussianNB,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -24,6 +25,7 @@ from tacit.learn import (
     LinearSVC,
     LogisticRegression,
     PrivateSearchCV,
+    RandomForestClassifier,
     Ridge,
     StandardScaler,
     minimize,
@@ -75,8 +77,10 @@ def estimator(rng, kind):
     linear = {"method": pick(rng, METHODS), "fit_intercept": bool(rng.random() < 0.5)}
     norms = {"norm": pick(rng, [None, None, 1.0, 1e-6, 1e-9, 1e6])}
     strength = pick(rng, STRENGTHS)
-    if kind.startswith("boosted"):  # drawn here alone, so that the others are as they were
-        trees = {"max_iter": pick(rng, [1, 3]), "max_depth": pick(rng, [1, 3]), "max_bins": pick(rng, [2, 7])}
+    if kind in TREES:  # drawn here alone, so that the others are as they were
+        trees = {"max_depth": pick(rng, [1, 3]), "max_bins": pick(rng, [2, 7])}
+        if kind.startswith("boosted"):
+            trees["max_iter"] = pick(rng, [1, 3])
     match kind:
         case "logistic":
             return LogisticRegression(**shared, **linear, **norms, C=strength, classes=[0, 1])
@@ -96,6 +100,10 @@ def estimator(rng, kind):
             return HistGradientBoostingClassifier(**shared, **trees, classes=classes)
         case "boosted numbers":
             return HistGradientBoostingRegressor(**shared, **trees, target_bounds=pick(rng, BOUNDS))
+        case "forest":
+            return RandomForestClassifier(**shared, **trees, classes=pick(rng, [[0, 1], [0, 1, 2]]), n_estimators=2)
+        case "tree of numbers":
+            return DecisionTreeRegressor(**shared, **trees, target_bounds=pick(rng, BOUNDS))
         case "means":
             return KMeans(**shared, n_clusters=pick(rng, [1, 3]), max_iter=pick(rng, [1, 4]))
         case "components":
@@ -106,7 +114,7 @@ def estimator(rng, kind):
 
 
 KINDS = ["logistic", "multinomial", "hinge", "ridge", "additive", "bayes", "means", "components", "scaler"]
-TREES = ["boosted", "boosted numbers"]
+TREES = ["boosted", "boosted numbers", "forest", "tree of numbers"]
 
 
 def table(rng, columns):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tacit.canonical import Table, tag
 from tacit.engines.unit_rows import OneRowPerUnit
-from tacit.learn import losses, tree_losses
+from tacit.learn import losses, tree_averages, tree_losses
 from tacit.learn.boosted_trees import BoostedTrees
 from tacit.learn.feature_encoding import Feature, FeatureEncoding
 from tacit.learn.gradient import NoisyGradientDescent
@@ -33,7 +33,10 @@ FITS: Table = {
     OneRowPerUnit: tag("OneEach", "source where unit columns salt"),
     OutputPerturbation: tag("Output", "noise loss norm rows neighbors penalty cut"),
     NoisySecondMoments: tag("Second", "sigma features neighbors"),
-    TreeReleases: tag("Trees", "trees depth outputs most_leaves noise choice neighbors"),
+    TreeReleases: tag("Trees", "trees depth outputs most_leaves noise choice neighbors roots"),
+    tree_averages.AveragedTrees: tag("Forest", "releases loss columns"),
+    tree_averages.ClassCounts: tag("ClassCounts", "classes"),
+    tree_averages.TargetSums: tag("TargetSums", "outputs"),
     tree_losses.LogisticTreeLoss: tag("LogisticTree", "outputs cut bend longest"),
     tree_losses.MultinomialTreeLoss: tag("MultinomialTree", "classes"),
     tree_losses.SquaredTreeLoss: tag("SquaredTree", "outputs cut bend longest"),

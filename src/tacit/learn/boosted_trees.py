@@ -33,7 +33,7 @@ _TREES = 20
 _DEPTH = 2
 _RATE = 0.6
 MOST_LEAVES = 64
-_LIMITS = {"max_iter": 1000, "max_depth": 12, "max_leaf_nodes": 4096}
+_LIMITS = {"max_iter": 1000, "n_estimators": 1000, "max_depth": 12, "max_leaf_nodes": 4096}
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,10 @@ class BoostedTrees:
     def compute_values(self, tree: SymmetricTree) -> Array:
         """What a tree adds to the scores of its leaves' rows."""
         return self.learning_rate * compute_steps(self.loss, tree.values, self.releases.deviation)
+
+    def explain_values(self, trees: tuple[SymmetricTree, ...], tree: SymmetricTree) -> Array:  # as others
+        """What one of the trees adds to the scores of its leaves' rows."""
+        return self.compute_values(tree)
 
     def compute_importances(self, trees: tuple[SymmetricTree, ...], columns: int) -> Array:
         """How much each column's splits are worth, one in all."""

@@ -20,6 +20,7 @@ from tacit.learn.labels import check_classes, encode_labels
 from tacit.learn.linear import Ridge
 from tacit.learn.losses import Array
 from tacit.learn.one import OneShotEstimator, clip_rows
+from tacit.learn.tree_averages import LeafSums
 from tacit.learn.tree_bins import ColumnBins
 from tacit.learn.tree_losses import TreeLoss
 from tacit.learn.tree_release import TreeReleases
@@ -35,8 +36,8 @@ class TreeMethod(Protocol):
     """How trees are learned, with noise that is calibrated."""
 
     @property
-    def loss(self) -> TreeLoss:
-        """What is minimized."""
+    def loss(self) -> TreeLoss | LeafSums:
+        """What is minimized, or summed."""
 
     @property
     def privacy_loss(self) -> Loss:
@@ -49,8 +50,8 @@ class TreeMethod(Protocol):
     def fit(self, bins: ColumnBins, places: Array, labels: Array, bits: Bits) -> list[SymmetricTree]:
         """The trees, whose values are the noisy sums of their leaves."""
 
-    def compute_values(self, tree: SymmetricTree) -> Array:
-        """What a tree says of the rows in its leaves."""
+    def explain_values(self, trees: tuple[SymmetricTree, ...], tree: SymmetricTree) -> Array:
+        """What one of the trees says of the rows in its leaves."""
 
     def compute_scores(self, trees: tuple[SymmetricTree, ...], places: Array) -> Array:
         """What all trees say of rows."""
@@ -69,8 +70,8 @@ class TreePlan:
     name: str
 
     @property
-    def loss(self) -> TreeLoss:
-        """What is minimized."""
+    def loss(self) -> TreeLoss | LeafSums:
+        """What is minimized, or summed."""
         return self.method.loss
 
     @property
@@ -185,7 +186,8 @@ class TreeEstimator(OneShotEstimator):
         self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.privacy_loss, plan.name
         self.n_features_in_, self._facts = plan.facts.columns, plan.facts
         self._plan, self._trees = plan, restore_trees(weights, plan.bins, plan.loss.outputs + 1)
-        self.n_iter_ = len(self._trees)
+        if hasattr(self, "max_iter"):
+            self.n_iter_ = plan.method.releases.trees
         self._show()
         self.feature_importances_ = plan.method.compute_importances(self._trees, plan.facts.columns)
         return self
@@ -204,7 +206,7 @@ class TreeEstimator(OneShotEstimator):
             The number of the leaf, from 0 on.
         """
         places = self._places(X)
-        return np.column_stack([tree.find_leaves(places) for tree in self._trees])
+        return np.column_stack([tree.find_leaves(places) for tree in self._grown])
 
     def export_text(self, tree: int = 0, *, feature_names: Sequence[str] | None = None, decimals: int = 2) -> str:
         """Write a tree as text: its rules, and the values that it adds to the scores of its leaves.
@@ -230,14 +232,19 @@ class TreeEstimator(OneShotEstimator):
         """
         check_is_fitted(self)
         which = to_integer("tree", tree, least=0)
-        if which >= len(self._trees):
-            raise ParameterError("tree", f"there are {len(self._trees)}", fix="tree=0, the first one")
+        if which >= len(self._grown):
+            raise ParameterError("tree", f"there are {len(self._grown)}", fix="tree=0, the first one")
         names = feature_names if feature_names is not None else getattr(self, "feature_names_in_", None)
         if names is not None and len(names) != self.n_features_in_:
             raise ParameterError("feature_names", f"do not fit {self.n_features_in_} columns", fix="leave them out")
-        found = self._trees[which]
-        shown = SymmetricTree(found.splits, self._plan.method.compute_values(found))
+        found = self._grown[which]
+        shown = SymmetricTree(found.splits, self._plan.method.explain_values(self._trees, found))
         return shown.describe(self._plan.bins, names, to_integer("decimals", decimals, least=0))
+
+    @property
+    def _grown(self) -> tuple[SymmetricTree, ...]:
+        """The trees that have rules."""
+        return self._trees[self._plan.method.releases.roots :]
 
     def _places(self, X: npt.ArrayLike) -> Array:
         """The bins of rows for a fitted model."""

@@ -29,7 +29,7 @@ from tacit.privacy.loss import ApproximateDp, Compose, ConcentratedDp, Continuou
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import Bits
 from tacit.sampling.exponential_weights import choose
-from tacit.sampling.uniform import draw_below
+from tacit.sampling.uniform import draw_below, draw_order
 
 _UNIT = 2**ROW_BITS
 _SEARCH = 40  # halvings, by which rho is found
@@ -58,6 +58,7 @@ class TreeReleases:
     noise: GridGaussian
     choice: Exponential | None
     neighbors: Neighbors
+    roots: int = 0  # trees without rules, before the others
 
     @classmethod
     def calibrate(
@@ -71,6 +72,7 @@ class TreeReleases:
         most_leaves: int,
         neighbors: Neighbors,
         share: Fraction = Fraction(1, 2),
+        roots: int = 0,
     ) -> Self:
         """The releases for (epsilon, delta), with noise calibrated to it; `share` goes to the rules, if any.
 
@@ -80,20 +82,21 @@ class TreeReleases:
         if delta <= 0:
             raise ParameterError("delta", "Gaussian noise needs a delta above 0", fix="delta=1e-9, say")
         coordinates = most_leaves * (outputs + 1)
-        room = delta - trees * coordinates * approximation_delta_of(Fraction(2**GRID_BITS))
+        releases = trees + roots
+        room = delta - releases * coordinates * approximation_delta_of(Fraction(2**GRID_BITS))
         if room <= 0:
             raise ParameterError("delta", f"is too small, got {float(delta):.3g}", fix="choose a delta of 1e-12, say")
         rho = find_rho(epsilon, room)
         for_rules = share if depth else Fraction(0)
         sensitivity = l2_sensitivity(neighbors)
-        sigma = sqrt_upper_bound(trees / (2 * rho * (1 - for_rules))) * sensitivity
+        sigma = sqrt_upper_bound(releases / (2 * rho * (1 - for_rules))) * sensitivity
         noise = GridGaussian.of(sigma, sensitivity, coordinates)
         choice = None
         if for_rules:
             each = rho * for_rules / (trees * depth)
             most = _UNIT * _most_residual(outputs) * (1 if neighbors is Neighbors.ADD_REMOVE else 2)
             choice = Exponential(1 / sqrt_upper_bound(1 / (8 * each)), most)
-        return cls(trees, depth, outputs, most_leaves, noise, choice, neighbors)
+        return cls(trees, depth, outputs, most_leaves, noise, choice, neighbors, roots)
 
     @property
     def most_residual(self) -> int:
@@ -103,10 +106,10 @@ class TreeReleases:
     @property
     def privacy_loss(self) -> Loss:
         """The privacy loss of a fit."""
-        parts: list[Loss] = [Repeat(ContinuousGaussianNoise(self.noise.relative), self.trees)]
+        parts: list[Loss] = [Repeat(ContinuousGaussianNoise(self.noise.relative), self.trees + self.roots)]
         if self.choice is not None:
             parts.append(Repeat(self.choice.loss(), self.trees * self.depth))
-        return Compose((*parts, ApproximateDp(Fraction(0), self.trees * self.noise.stray)))
+        return Compose((*parts, ApproximateDp(Fraction(0), (self.trees + self.roots) * self.noise.stray)))
 
     @property
     def deviation(self) -> float:
@@ -114,15 +117,21 @@ class TreeReleases:
         return float(self.noise.sigma)
 
     def choose_splits(
-        self, bins: ColumnBins, places: Array, residuals: Array, bits: Bits
+        self, bins: ColumnBins, places: Array, residuals: Array, bits: Bits, columns: int | None = None
     ) -> tuple[tuple[TreeSplit, ...], Array]:
-        """The rules of a tree, and the leaf of each row. `residuals` are real; what is beyond their bound is cut."""
+        """The rules of a tree, and the leaf of each row. `residuals` are real; what is beyond their bound is cut.
+
+        Where `columns` is given, each level is split by one of so many columns, which are drawn without the rows.
+        """
         whole = quantize_residuals(residuals, self.most_residual)
         splits: list[TreeSplit] = []
         leaves, count = np.zeros(len(places), dtype=np.int64), 1
         for level in range(self.depth):
             later = 2 ** (self.depth - level - 1)  # leave room for the levels below
             candidates = list_candidates(bins, count, self.most_leaves // later)
+            if columns is not None:
+                drawn = _draw_columns({split.column for split in candidates}, columns, bits)
+                candidates = [split for split in candidates if split.column in drawn]
             if self.choice is None:
                 split = candidates[draw_below(len(candidates), bits)]
             else:
@@ -138,6 +147,12 @@ class TreeReleases:
         assert moments.shape[1] == self.outputs + 1
         exact = sum_leaves(leaves, count, quantize(moments, 1.0))
         return self.noise.release_whole(exact, ROW_BITS, bits)
+
+
+def _draw_columns(columns: set[int], count: int, bits: Bits) -> set[int]:
+    """So many of the columns, at random."""
+    known = sorted(columns)
+    return {known[place] for place in draw_order(len(known), bits)[:count]}
 
 
 def quantize_residuals(residuals: Array, most: int) -> Array:

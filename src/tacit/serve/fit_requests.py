@@ -28,6 +28,10 @@ ESTIMATORS = (
     "Ridge",
     "HistGradientBoostingClassifier",
     "HistGradientBoostingRegressor",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
 )
 MAX_TREE_LEVELS = 200  # trees times levels: each is a pass over the rows
 MAX_TREE_CELLS = 2**22  # sums that are kept for a split

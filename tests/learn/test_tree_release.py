@@ -88,6 +88,22 @@ def test_no_row_has_more_than_its_bounds(loss):
         assert np.abs(quantize_residuals(residuals, most)).sum() <= most * 2**20
 
 
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+def test_a_rows_moments_depend_on_no_other_row(loss):
+    # to the last bit, wherever the row stands: else one row more could move the residuals of all others
+    draw = np.random.default_rng(8)
+    scores = draw.normal(0, 4, (997, loss.outputs))
+    labels = (
+        draw.uniform(-1, 1, 997) if isinstance(loss, SquaredTreeLoss) else draw.integers(0, max(2, loss.outputs), 997)
+    )
+    whole = join_moments(loss, *loss.moments(scores, labels))
+    for start, stop in [(1, 997), (2, 997), (3, 900), (5, 500), (7, 20), (11, 12), (0, 996), (64, 129)]:
+        part = join_moments(loss, *loss.moments(scores[start:stop], labels[start:stop]))
+        assert np.array_equal(part, whole[start:stop])
+    order = draw.permutation(997)
+    assert np.array_equal(join_moments(loss, *loss.moments(scores[order], labels[order])), whole[order])
+
+
 def largest_move(moments, relation, cut=quantize):
     """The most that the sums of two leaves move in L2, over tables of up to two rows; the square, in units."""
     rows = [(leaf, cut(np.array([moment]), 1.0)[0]) for leaf in range(2) for moment in moments]

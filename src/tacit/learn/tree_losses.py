@@ -23,7 +23,10 @@ _LONGEST = 3.0  # step of a score
 
 
 class TreeLoss(Protocol):
-    """A loss whose negative gradients by scores are at most `cut`, and whose curvatures are at most `bend`."""
+    """A loss whose negative gradients by scores are at most `cut`, and whose curvatures are at most `bend`.
+
+    The moments of a row are a function of its own scores and label, to the last bit, wherever it stands.
+    """
 
     @property
     def outputs(self) -> int:

@@ -9,11 +9,17 @@ from tacit.errors import ParameterError, TacitError
 from tacit.learn import (
     PCA,
     AdditiveClassifier,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
     GaussianNB,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
     KMeans,
     LinearSVC,
     LogisticRegression,
     PrivateSearchCV,
+    RandomForestClassifier,
+    RandomForestRegressor,
     Ridge,
     StandardScaler,
     budget,
@@ -38,9 +44,17 @@ CLASSIFIERS = {
     "svc": lambda **more: LinearSVC(**{**LABELED, **more}),
     "additive": lambda **more: AdditiveClassifier(**{**LABELED, **more}),
     "bayes": lambda **more: GaussianNB(**{**LABELED, **more}),
+    "boosted": lambda **more: HistGradientBoostingClassifier(**{**LABELED, "max_iter": 3, **more}),
+    "tree": lambda **more: DecisionTreeClassifier(**{**LABELED, **more}),
+    "forest": lambda **more: RandomForestClassifier(**{**LABELED, **more}),
     "search": search,
 }
 OTHERS = {
+    "boosted numbers": lambda **more: HistGradientBoostingRegressor(
+        **{**SHARED, "target_bounds": (0, 1), "max_iter": 3, **more}
+    ),
+    "tree of numbers": lambda **more: DecisionTreeRegressor(**{**SHARED, "target_bounds": (0, 1), **more}),
+    "forest of numbers": lambda **more: RandomForestRegressor(**{**SHARED, "target_bounds": (0, 1), **more}),
     "ridge": lambda **more: Ridge(**{**SHARED, "target_bounds": (0, 1), **more}),
     "clusters": lambda **more: KMeans(n_clusters=2, **{**SHARED, **more}),
     "components": lambda **more: PCA(**{**SHARED, **more}),

@@ -17,11 +17,15 @@ from tacit.errors import ParameterError
 from tacit.learn import (
     PCA,
     AdditiveClassifier,
+    DecisionTreeRegressor,
     GaussianNB,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
     KMeans,
     LinearSVC,
     LogisticRegression,
     PrivateSearchCV,
+    RandomForestClassifier,
     Ridge,
     StandardScaler,
     minimize,
@@ -73,6 +77,10 @@ def estimator(rng, kind):
     linear = {"method": pick(rng, METHODS), "fit_intercept": bool(rng.random() < 0.5)}
     norms = {"norm": pick(rng, [None, None, 1.0, 1e-6, 1e-9, 1e6])}
     strength = pick(rng, STRENGTHS)
+    if kind in TREES:  # drawn here alone, so that the others are as they were
+        trees = {"max_depth": pick(rng, [1, 3]), "max_bins": pick(rng, [2, 7])}
+        if kind.startswith("boosted"):
+            trees["max_iter"] = pick(rng, [1, 3])
     match kind:
         case "logistic":
             return LogisticRegression(**shared, **linear, **norms, C=strength, classes=[0, 1])
@@ -87,6 +95,15 @@ def estimator(rng, kind):
             return AdditiveClassifier(**shared, method=linear["method"], C=strength, classes=[0, 1], knots=knots)
         case "bayes":
             return GaussianNB(**shared, classes=[0, 1], var_smoothing=pick(rng, [1e-9, 1e-300, 1.0]))
+        case "boosted":
+            classes = pick(rng, [[0, 1], [0, 1, 2]])
+            return HistGradientBoostingClassifier(**shared, **trees, classes=classes)
+        case "boosted numbers":
+            return HistGradientBoostingRegressor(**shared, **trees, target_bounds=pick(rng, BOUNDS))
+        case "forest":
+            return RandomForestClassifier(**shared, **trees, classes=pick(rng, [[0, 1], [0, 1, 2]]), n_estimators=2)
+        case "tree of numbers":
+            return DecisionTreeRegressor(**shared, **trees, target_bounds=pick(rng, BOUNDS))
         case "means":
             return KMeans(**shared, n_clusters=pick(rng, [1, 3]), max_iter=pick(rng, [1, 4]))
         case "components":
@@ -97,6 +114,7 @@ def estimator(rng, kind):
 
 
 KINDS = ["logistic", "multinomial", "hinge", "ridge", "additive", "bayes", "means", "components", "scaler"]
+TREES = ["boosted", "boosted numbers", "forest", "tree of numbers"]
 
 
 def table(rng, columns):
@@ -158,7 +176,7 @@ def ending(model, rows, labels, steps):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS + TREES)
 def test_no_row_changes_how_a_fit_ends(kind, monkeypatch):
     steps, fitted, pairs = [], 0, 0
     original = minimize.solve
@@ -170,7 +188,7 @@ def test_no_row_changes_how_a_fit_ends(kind, monkeypatch):
         return found
 
     monkeypatch.setattr(minimize, "solve", solved)
-    rng = np.random.default_rng(KINDS.index(kind))
+    rng = np.random.default_rng((KINDS + TREES).index(kind))
     for _ in range(-(-SETTINGS // len(KINDS))):
         model = estimator(rng, kind)
         for _ in range(PAIRS):

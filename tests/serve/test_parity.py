@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression as PlainRegression
 import tacit
 from tacit.accounting.filters import GRAINS_PER_EPSILON
 from tacit.errors import Failed, Refused, TacitError
-from tacit.learn import KMeans, LinearSVC, LogisticRegression, Ridge
+from tacit.learn import HistGradientBoostingClassifier, KMeans, LinearSVC, LogisticRegression, Ridge
 from tacit.serve import fit_requests, response_models
 from tacit.serve.response_models import (
     AnswerBody,
@@ -187,6 +187,16 @@ def test_a_model_is_the_same_wherever_it_is_fitted(ada, near, kind, parameters, 
     assert model.encoding_ == local.encoding_ and model.receipt_.cost == local.receipt_.cost
 
 
+def test_trees_are_the_same_wherever_they_are_fitted(ada, near):
+    trees = HistGradientBoostingClassifier(missing=0, rows=200, max_iter=5, max_bins=31)
+    sql = "SELECT age, cost, ward, paid FROM visits"
+    model, local = (analyst.fit(trees, sql, target="paid", epsilon=2) for analyst in (ada, near))
+    assert local.receipt_.repeat and model.export_text(4) == local.export_text(4)
+    rows = model.encoding_.table({"age": [3, None], "cost": [9.5, 80], "ward": ["A", "B"]})
+    assert model.predict_proba(rows).tolist() == local.predict_proba(rows).tolist()
+    assert (model.guarantee_, model.loss_, model.method_) == (local.guarantee_, local.loss_, local.method_)
+
+
 @pytest.mark.parametrize(
     ("estimator", "sql", "target", "epsilon"),
     [
@@ -222,6 +232,10 @@ def test_a_fit_is_refused_alike(ada, near, estimator, sql, target, epsilon):
         ({"parameters": {**PARAMETERS, "C": 1e400}}, "parameter"),
         ({"parameters": {**PARAMETERS, "classes": 5}}, "is not a list"),
         ({"parameters": {**PARAMETERS, "classes": list(range(51))}}, "51 classes, and a server takes 50 at most"),
+        (
+            {"estimator": "HistGradientBoostingClassifier", "parameters": {**PARAMETERS, "max_iter": 500}},
+            "1,000 levels",
+        ),
         ({"dialect": "mysql"}, "postgres, duckdb, bigquery, snowflake"),
         ({"epsilon": "1/0"}, "divides by zero"),
         ({"target": 3}, "protocol"),

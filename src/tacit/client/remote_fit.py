@@ -29,7 +29,7 @@ def encode_estimator(estimator: Any) -> dict[str, Any]:
     kind = type(estimator)
     if not kind.__module__.startswith("tacit.learn."):
         what = f"a {kind.__name__} is none that the curator knows to be private"
-        raise ParameterError("estimator", what, fix="use one of tacit.learn: LogisticRegression, LinearSVC, Ridge")
+        raise ParameterError("estimator", what, fix="use one of tacit.learn, LogisticRegression() say")
     usual = kind().get_params()
     given = {name: value for name, value in estimator.get_params().items() if value is not usual[name]}
     return {"estimator": kind.__name__, "parameters": {name: _to_json(name, value) for name, value in given.items()}}

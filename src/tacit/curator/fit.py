@@ -82,11 +82,13 @@ def release_fit(
     most_features: int | None = None,
     most_classes: int | None = None,
     most_cells: int | None = None,
+    most_levels: int | None = None,
+    most_tree_cells: int | None = None,
 ) -> tuple[ChargedFit, Reservation]:
     """The plan of a fit, and the claim with its released weights; or Refused, at no cost.
 
-    A server sets the limits: features and classes are public numbers, and too many are refused; `most_cells` is as
-    `release` says.
+    A server sets the limits: features, classes, levels of trees and sums that are kept for a split are public numbers,
+    and too many are refused; `most_cells` is as `release` says.
     """
     policy, price = curator.policy.asked_by(analyst), to_rational_between("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
     if dialect is not None:
@@ -104,7 +106,22 @@ def release_fit(
         raise Refused(ErrorCode.TOO_LARGE, what, fix="select fewer columns, or group their keys by CASE")
     if most_classes is not None and study.plan.loss.outputs > most_classes:
         raise refuse_many_classes(study.plan.loss.outputs, most_classes)
+    _check_trees(study.plan, most_levels, most_tree_cells)
     return study, settle(study, lambda: study.release(curator, most_cells), analyst, curator, request)
+
+
+def _check_trees(plan: Any, most_levels: int | None, most_cells: int | None) -> None:
+    """Refuse trees that are more work than a server takes. Public facts decide it."""
+    releases = getattr(plan.method, "releases", None)
+    if releases is None:
+        return
+    levels = releases.trees * releases.depth
+    if most_levels is not None and levels > most_levels:
+        what = f"the trees have {levels:,} levels, and a server takes {most_levels:,} at most"
+        raise Refused(ErrorCode.TOO_LARGE, what, fix="max_iter=30, max_depth=2, say")
+    if most_cells is not None and plan.cells > most_cells:
+        what = f"the trees keep {plan.cells:,} sums for a split, and a server takes {most_cells:,} at most"
+        raise Refused(ErrorCode.TOO_LARGE, what, fix="max_bins=31, a lower max_leaf_nodes, or fewer columns")
 
 
 def refuse_many_classes(count: int, most: int) -> Refused:
@@ -144,8 +161,7 @@ class ChargedFit:
         ready.set_params(**_target_parameters(ready, wanted, query))
         nulls = ready.missing != "error"
         features = FeatureEncoding(tuple(bind_feature(field, nulls=nulls, at=query.at) for field in others))
-        norm = features.norm if ready.norm is None else ready.norm
-        ready.set_params(bounds=features.bounds, norm=norm)
+        ready.set_params(bounds=features.bounds, **_reading_parameters(ready, features))
         plan, loss, room = calibrate_to_charge(ready, len(features.names), price, lost)
         where = _target_filter(ready, wanted)
         columns = (*(field.bound.scalar for field in others), wanted.bound.scalar)
@@ -207,9 +223,9 @@ def _clone_estimator(estimator: PrivateLinearModel, policy: Policy) -> PrivateLi
     """A copy of the estimator, for the policy's relation. What the policy and the epsilon say is not its own to say."""
     from sklearn.base import clone
 
-    from tacit.learn.linear import LinearSVC, LogisticRegression, Ridge
+    from tacit.learn.fitted_kinds import FITTED_KINDS
 
-    kinds = (LogisticRegression, LinearSVC, Ridge)
+    kinds = tuple(FITTED_KINDS.values())
     if type(estimator) not in kinds:  # a class of the analyst's own could do anything with the rows
         what = f"a {type(estimator).__name__} is none that the curator knows to be private"
         names = ", ".join(kind.__name__ for kind in kinds)
@@ -221,11 +237,25 @@ def _clone_estimator(estimator: PrivateLinearModel, policy: Policy) -> PrivateLi
     for name, instead in {**said, "bits": "they are the curator's"}.items():
         if getattr(estimator, name) is not None:
             raise ParameterError("estimator", f"{name} is not its own to say here: {instead}", fix=f"leave {name} out")
+    found: PrivateLinearModel = clone(estimator)
+    if not hasattr(estimator, "scaling"):  # trees have no scale
+        return found
     if estimator.scaling == "ranges":
         what = "scaling is by the bounds of the policy here, which the owner knows the columns by"
         raise ParameterError("estimator", what, fix='scaling="bounds"')
-    found: PrivateLinearModel = clone(estimator).set_params(scaling="bounds")
+    found.set_params(scaling="bounds")
     return found
+
+
+def _reading_parameters(estimator: PrivateLinearModel, features: FeatureEncoding) -> dict[str, Any]:
+    """What the policy says of the columns beside their bounds: the norm of a row, or which are marks of keys."""
+    if hasattr(estimator, "norm"):
+        return {"norm": features.norm if estimator.norm is None else estimator.norm}
+    if estimator.categorical_features is not None:
+        what = "categorical_features is not its own to say here: the policy's columns have their keys"
+        raise ParameterError("estimator", what, fix="leave categorical_features out")
+    marks = [feature.values is not None for feature in features.all for _ in feature.names]
+    return {"categorical_features": marks}
 
 
 def _split_target(relation: Relation, target: str, query: Query) -> tuple[Field, list[Field]]:
@@ -279,10 +309,13 @@ def _fit_key(
 ) -> str:
     """The name of a fit: equal for equal rows, readings, methods and epsilons."""
     from tacit.curator.fit_key import FITS
+    from tacit.learn.tree_estimator import TreePlan
 
     facts = plan.facts
     read = (facts.lower.tolist(), facts.upper.tolist(), facts.inner, facts.constant, facts.missing, facts.rows)
     aimed = list(estimator._classes().tolist()) if hasattr(estimator, "classes") else estimator._target()
     price = (facts.epsilon, facts.delta, str(facts.neighbors))
     values = (policy.digest, "fit", node, features, read, aimed, price, plan.loss, plan.name, plan.method)
+    if isinstance(plan, TreePlan):
+        values = (*values, plan.bins.counts, plan.bins.categorical)
     return hashlib.sha256(canonical_text(values, FITS).encode()).hexdigest()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tacit.canonical import Table, tag
 from tacit.engines.unit_rows import OneRowPerUnit
-from tacit.learn import losses
+from tacit.learn import losses, tree_averages, tree_losses
+from tacit.learn.boosted_trees import BoostedTrees
 from tacit.learn.feature_encoding import Feature, FeatureEncoding
 from tacit.learn.gradient import NoisyGradientDescent
 from tacit.learn.moments import SufficientStatistics
@@ -12,11 +13,15 @@ from tacit.learn.newton import NoisyNewton, NoisySecondMoments
 from tacit.learn.noise import GridGaussian
 from tacit.learn.objective import ObjectivePerturbation
 from tacit.learn.output import GridLaplace, OutputPerturbation
+from tacit.learn.tree_release import TreeReleases
+from tacit.mechanisms.exponential import Exponential
 from tacit.plan.canonical import PLANS
 from tacit.privacy import loss
 
 FITS: Table = {
     **PLANS,
+    BoostedTrees: tag("Boosting", "releases loss learning_rate"),
+    Exponential: tag("Exponential", "epsilon sensitivity monotone"),
     Feature: tag("Feature", "name lower upper values other"),
     FeatureEncoding: tag("Features", "all"),
     NoisyGradientDescent: tag("Gradient", "noise steps rate cut penalty neighbors"),
@@ -28,6 +33,13 @@ FITS: Table = {
     OneRowPerUnit: tag("OneEach", "source where unit columns salt"),
     OutputPerturbation: tag("Output", "noise loss norm rows neighbors penalty cut"),
     NoisySecondMoments: tag("Second", "sigma features neighbors"),
+    TreeReleases: tag("Trees", "trees depth outputs most_leaves noise choice neighbors roots"),
+    tree_averages.AveragedTrees: tag("Forest", "releases loss columns"),
+    tree_averages.ClassCounts: tag("ClassCounts", "classes"),
+    tree_averages.TargetSums: tag("TargetSums", "outputs"),
+    tree_losses.LogisticTreeLoss: tag("LogisticTree", "outputs cut bend longest"),
+    tree_losses.MultinomialTreeLoss: tag("MultinomialTree", "classes"),
+    tree_losses.SquaredTreeLoss: tag("SquaredTree", "outputs cut bend longest"),
     losses.SmoothedHinge: tag("Huber", "width"),
     losses.LogisticLoss: tag("Logistic", "cut"),
     losses.MultinomialLoss: tag("Multinomial", "classes"),

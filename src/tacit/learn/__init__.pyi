@@ -1,4 +1,6 @@
 from tacit.learn.additive import AdditiveClassifier as AdditiveClassifier
+from tacit.learn.boosted import HistGradientBoostingClassifier as HistGradientBoostingClassifier
+from tacit.learn.boosted import HistGradientBoostingRegressor as HistGradientBoostingRegressor
 from tacit.learn.clusters import KMeans as KMeans
 from tacit.learn.components import PCA as PCA
 from tacit.learn.fit_budget import FitBudget as FitBudget
@@ -6,9 +8,13 @@ from tacit.learn.fit_budget import budget as budget
 from tacit.learn.fit_warnings import FitWarning as FitWarning
 from tacit.learn.fit_warnings import NoSignalWarning as NoSignalWarning
 from tacit.learn.fit_warnings import RepeatedFitWarning as RepeatedFitWarning
+from tacit.learn.forest import RandomForestClassifier as RandomForestClassifier
+from tacit.learn.forest import RandomForestRegressor as RandomForestRegressor
 from tacit.learn.linear import LinearSVC as LinearSVC
 from tacit.learn.linear import LogisticRegression as LogisticRegression
 from tacit.learn.linear import Ridge as Ridge
 from tacit.learn.naive_bayes import GaussianNB as GaussianNB
 from tacit.learn.scaling import StandardScaler as StandardScaler
 from tacit.learn.search import PrivateSearchCV as PrivateSearchCV
+from tacit.learn.tree import DecisionTreeClassifier as DecisionTreeClassifier
+from tacit.learn.tree import DecisionTreeRegressor as DecisionTreeRegressor

@@ -22,7 +22,19 @@ from tacit.serve.models import FitBody, parse_number
 MAX_FEATURES = 500
 MAX_CLASSES = 50
 MAX_FIT_CELLS = 20_000_000  # rows times features, times classes where there are more than two: 160 MB
-ESTIMATORS = ("LogisticRegression", "LinearSVC", "Ridge")
+ESTIMATORS = (
+    "LogisticRegression",
+    "LinearSVC",
+    "Ridge",
+    "HistGradientBoostingClassifier",
+    "HistGradientBoostingRegressor",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
+)
+MAX_TREE_LEVELS = 200  # trees times levels: each is a pass over the rows
+MAX_TREE_CELLS = 2**22  # sums that are kept for a split
 
 
 def fit_for_analyst(curator: Curator, analyst: str, form: FitBody, request: str) -> dict[str, Any]:
@@ -41,6 +53,8 @@ def fit_for_analyst(curator: Curator, analyst: str, form: FitBody, request: str)
         most_features=MAX_FEATURES,
         most_classes=MAX_CLASSES,
         most_cells=MAX_FIT_CELLS,
+        most_levels=MAX_TREE_LEVELS,
+        most_tree_cells=MAX_TREE_CELLS,
     )
     return _to_dict(study, claim)
 
@@ -51,11 +65,11 @@ def _make_estimator(form: FitBody) -> Any:
         what = f"{form.estimator!r:.60} is none that is fitted here"
         raise ParameterError("estimator", what, fix=f"one of {', '.join(ESTIMATORS)}")
     try:
-        from tacit.learn import linear
+        from tacit.learn.fitted_kinds import FITTED_KINDS
     except ModuleNotFoundError:
         fix = f"ask the owner of the server: {missing_extra('learn', 'a fit', 'scikit-learn').fix}"
         raise Refused(ErrorCode.UNSUPPORTED, "the server has no scikit-learn", fix=fix) from None
-    kind = getattr(linear, form.estimator)
+    kind = FITTED_KINDS[form.estimator]
     known = kind().get_params()
     classes = form.parameters.get("classes", [])
     if not isinstance(classes, list):

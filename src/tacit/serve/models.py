@@ -68,7 +68,10 @@ class FitBody(BaseModel):
         },
     )
 
-    estimator: str = Field(max_length=60, description="LogisticRegression, LinearSVC or Ridge.")
+    estimator: str = Field(
+        max_length=60,
+        description="The class, such as LogisticRegression or HistGradientBoostingClassifier.",
+    )
     parameters: dict[str, Parameter] = Field(default_factory=dict, description="Those that differ from the defaults.")
     sql: str = Field(description="Selects the columns of rows to learn from, the target among them.")
     target: str = Field(max_length=200, description="The column to predict.")

@@ -24,6 +24,7 @@ import numpy as np
 from environment import HERE, say
 from numpy.typing import NDArray
 from report import table
+from scipy.stats import rankdata
 from threadpoolctl import threadpool_limits
 
 from tacit.errors import Failed, ParameterError
@@ -127,7 +128,7 @@ def drawn(kind: Hard) -> Known:
     """The problem of a kind. The score is a sum over ranks of values, so that no column says it all by its tail."""
     rng = np.random.default_rng(kind.seed)
     values, bounds = (SETTLED, HELD_OUT)[kind.half][kind.shape](rng, kind.rows + TESTS, kind.columns)
-    ranks = np.argsort(np.argsort(values, axis=0), axis=0) / len(values)
+    ranks = rankdata(values, axis=0) / len(values)
     bent = np.where(rng.random(kind.columns) < 0.5, ranks, _standard(np.arcsinh(values / _scale(values))))
     outputs = 1 if kind.classes == 2 else kind.classes
     scores = 2.5 * _standard(_standard(bent) @ rng.standard_normal((kind.columns, outputs)))

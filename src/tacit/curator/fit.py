@@ -221,7 +221,7 @@ def _clone_estimator(estimator: PrivateLinearModel, policy: Policy) -> PrivateLi
     for name, instead in {**said, "bits": "they are the curator's"}.items():
         if getattr(estimator, name) is not None:
             raise ParameterError("estimator", f"{name} is not its own to say here: {instead}", fix=f"leave {name} out")
-    if estimator.scaling == "ranges":
+    if estimator.scaling in {"norm", "ranges"}:
         what = "scaling is by the bounds of the policy here, which the owner knows the columns by"
         raise ParameterError("estimator", what, fix='scaling="bounds"')
     found: PrivateLinearModel = clone(estimator).set_params(scaling="bounds")

@@ -21,11 +21,11 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from tacit.errors import ParameterError
 from tacit.learn.auto import plan_method, relax_hinge
-from tacit.learn.column_ranges import ColumnRanges, plan_ranges
 from tacit.learn.facts import BitSource, DeclaredParameters, read_relation
 from tacit.learn.fit_budget import BudgetedEstimator, charge_fit
 from tacit.learn.fit_warnings import NoSignalWarning
 from tacit.learn.gradient import l2_sensitivity, single_release_sigma
+from tacit.learn.learned_scaling import LearnedScaling, plan_scaling
 from tacit.learn.losses import Array, ConvexLoss
 from tacit.learn.method import Method
 from tacit.learn.problem import RiskMinimization
@@ -49,26 +49,23 @@ class FitPlan:
     loss: ConvexLoss
     name: str
     method: Method
-    ranges: ColumnRanges | None = None
+    scaling: LearnedScaling = LearnedScaling()
 
     @property
     def privacy_loss(self) -> Loss:
         """The privacy loss of the fit, as the accountants read it."""
-        if self.ranges is None:
-            return self.method.privacy_loss
-        return Compose((self.ranges.privacy_loss, self.method.privacy_loss))
+        before = self.scaling.losses
+        return Compose((*before, self.method.privacy_loss)) if before else self.method.privacy_loss
 
     @property
     def guarantee(self) -> DpGuarantee:
         """The guarantee of the fit.
 
-        **Theorem.** Where ranges are learned, it is that of both releases by basic composition: the second is within
-        its own for whatever ranges the first gives, since a row's reading is a function of the row and of these.
+        **Theorem.** Where the scaling is learned, it is that of all releases by basic composition: the weights' is
+        within its own whatever the scaling is, since a row's reading is a function of the row and of that.
         """
-        spent = self.facts.guarantee
-        if self.ranges is None:
-            return spent
-        return DpGuarantee(spent.epsilon + self.ranges.epsilon, spent.delta + self.ranges.delta, spent.neighbors)
+        spent, before = self.facts.guarantee, self.scaling
+        return DpGuarantee(spent.epsilon + before.epsilon, spent.delta + before.delta, spent.neighbors)
 
     @property
     def noise_to_signal(self) -> float:
@@ -85,11 +82,8 @@ class FitPlan:
         return unit * math.sqrt(weights) / facts.rows
 
     def scale_columns(self, features: Array, bits: Bits) -> FitPlan:
-        """The plan with the ranges of its columns, which are released here, where they are learned."""
-        if self.ranges is None:
-            return self
-        ends = self.ranges.release(self.facts.fill_missing(features), bits)
-        return replace(self, facts=self.facts.with_ranges(*ends))
+        """The plan with the scaling of rows, which is released here, where it is learned."""
+        return replace(self, facts=self.scaling.learn(self.facts, features, bits))
 
     def weights(self, features: Array, labels: Array, bits: Bits) -> Array:
         """The released weights for rows as they lie, and labels as the loss takes them."""
@@ -178,14 +172,13 @@ class PrivateLinearModel(PrivateEstimator):
         """
         facts, loss = self.facts(features, rows), self._loss()
         declared = {"has_bounds": self.bounds is not None, "has_norm": self.norm is not None}
-        ranges = plan_ranges(self.scaling, facts, **declared)
-        if ranges is not None:
-            facts = facts.split_off(ranges.epsilon, ranges.delta)
+        scaling = plan_scaling(self.scaling, facts, **declared)
+        facts = facts.split_off(scaling.epsilon, scaling.delta)
         penalty = self._penalty()
         name, method = plan_method(self.method, facts, loss, penalty)
         if penalty is None and self.scaling != "bounds":
             method = relax_hinge(name, facts, loss, method)
-        return FitPlan(facts, loss, name, method, ranges)
+        return FitPlan(facts, loss, name, method, scaling)
 
     def fit(
         self,

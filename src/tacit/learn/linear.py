@@ -142,10 +142,11 @@ class LogisticRegression(_Classifier):
     intercept_scaling : number
         The constant column's value in units of the norm, from 0 to 1000; a larger one is regularized less and adds
         noise. The default was chosen on synthetic data (benchmarks/rules.md).
-    scaling : {"auto", "bounds", "ranges"}
-        How columns are scaled to [-1, 1]: by the declared bounds, or by ranges inside of them that hold most values,
-        which are learned first with a quarter of epsilon (`learn/column_ranges.py`). Values beyond a range are clipped
-        to it. "auto" learns ranges where public facts say that there is enough to learn them from.
+    scaling : {"auto", "bounds", "norm", "ranges"}
+        How rows are scaled: columns to [-1, 1] by the declared bounds, and nothing learned; or rows to the length that
+        most of them have ("norm", `learn/row_norm.py`); or that, and columns by ranges inside of the bounds that hold
+        most values ("ranges", `learn/column_ranges.py`). Values beyond a range are clipped to it, and longer rows are
+        shortened. "auto" learns each where public facts say that an eighth of epsilon or less is enough for it.
     missing : number or "error"
         What NaN is read as, in the column's own units; "error" refuses NaN.
     bits : source of random bits or callable, optional
@@ -306,10 +307,11 @@ class LinearSVC(_Classifier):
     intercept_scaling : number
         The constant column's value in units of the norm, from 0 to 1000; a larger one is regularized less and adds
         noise. The default was chosen on synthetic data (benchmarks/rules.md).
-    scaling : {"auto", "bounds", "ranges"}
-        How columns are scaled to [-1, 1]: by the declared bounds, or by ranges inside of them that hold most values,
-        which are learned first with a quarter of epsilon (`learn/column_ranges.py`). Values beyond a range are clipped
-        to it. "auto" learns ranges where public facts say that there is enough to learn them from.
+    scaling : {"auto", "bounds", "norm", "ranges"}
+        How rows are scaled: columns to [-1, 1] by the declared bounds, and nothing learned; or rows to the length that
+        most of them have ("norm", `learn/row_norm.py`); or that, and columns by ranges inside of the bounds that hold
+        most values ("ranges", `learn/column_ranges.py`). Values beyond a range are clipped to it, and longer rows are
+        shortened. "auto" learns each where public facts say that an eighth of epsilon or less is enough for it.
     missing : number or "error"
         What NaN is read as, in the column's own units; "error" refuses NaN.
     bits : source of random bits or callable, optional
@@ -434,10 +436,11 @@ class Ridge(RegressorMixin, PrivateLinearModel):
     intercept_scaling : number
         The constant column's value in units of the norm, from 0 to 1000; a larger one is regularized less and adds
         noise. The default was chosen on synthetic data (benchmarks/rules.md).
-    scaling : {"auto", "bounds", "ranges"}
-        How columns are scaled to [-1, 1]: by the declared bounds, or by ranges inside of them that hold most values,
-        which are learned first with a quarter of epsilon (`learn/column_ranges.py`). Values beyond a range are clipped
-        to it, which changes what a line far out says; so the bounds are the default. "auto" decides by public facts.
+    scaling : {"auto", "bounds", "norm", "ranges"}
+        How rows are scaled: columns to [-1, 1] by the declared bounds, and nothing learned; or rows to the length that
+        most of them have ("norm", `learn/row_norm.py`); or that, and columns by ranges inside of the bounds that hold
+        most values ("ranges", `learn/column_ranges.py`). Values beyond a range are clipped to it, and longer rows are
+        shortened. "auto" learns each where public facts say that an eighth of epsilon or less is enough for it.
     missing : number or "error"
         What NaN is read as, in the column's own units; "error" refuses NaN.
     bits : source of random bits or callable, optional

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from fractions import Fraction
 from functools import partial
 
@@ -14,7 +13,6 @@ from tacit.errors import ParameterError
 from tacit.learn import (
     LinearSVC,
     LogisticRegression,
-    NoSignalWarning,
     PrivateSearchCV,
     Ridge,
     column_ranges,
@@ -22,7 +20,6 @@ from tacit.learn import (
     row_norm,
 )
 from tacit.learn.column_ranges import BINS, LEVELS, ColumnRanges
-from tacit.learn.gradient import single_release_sigma
 from tacit.learn.noise import GridGaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.loss import Compose, LaplaceNoise
@@ -174,11 +171,10 @@ def test_with_gaussian_noise_delta_is_shared():
     ],
 )
 def test_ranges_are_learned_by_public_facts(more, learned):
-    for model in (
-        LogisticRegression(1, classes=[0, 1], **settings(**more)),
-        Ridge(1, target_bounds=(0, 1), **{"scaling": "auto", **settings(**more)}),
-    ):
-        assert (model.plan(3).scaling.ranges is not None) is learned
+    classifier = LogisticRegression(1, classes=[0, 1], **settings(**more))
+    assert (classifier.plan(3).scaling.ranges is not None) is learned
+    regression = Ridge(1, target_bounds=(0, 1), **settings(**more))  # for which clipping columns bends the line
+    assert (regression.plan(3).scaling.ranges is not None) is (more.get("scaling") == "ranges")
 
 
 def test_tight_bounds_stay():
@@ -197,18 +193,6 @@ def test_a_hinge_has_a_penalty_for_decisive_scores():
     assert now.method.penalty == pytest.approx(former.method.penalty / 4)
     fixed = LinearSVC(1, classes=[0, 1], **few, norm=3**0.5, C=0.1).plan(3)
     assert fixed.method.penalty == pytest.approx(10)
-
-
-def test_noise_as_large_as_the_signal_is_said_before_data_is_used():
-    # delta 1/rows^2 = 4e-4 at epsilon 0.1: sigma is about 20; sqrt(4 weights) * 20/50 rows = 0.8
-    model = LogisticRegression(0.1, classes=[0, 1], bounds=(-1, 1), rows=50)
-    ratio = model.plan(3).noise_to_signal
-    assert ratio == pytest.approx(2 * float(single_release_sigma(Fraction(1, 10), Fraction(1, 2500), ADD)) / 50)
-    with pytest.warns(NoSignalWarning, match="of the most that 50 rows could say of 4 weights") as caught:
-        model.fit(NORMAL[:50], SIDE[:50])
-    assert caught[0].message.code == "no-signal" and model.guarantee_.epsilon == Fraction(1, 10)
-    named = float(re.search(r"epsilon=([\d.e+]+)", caught[0].message.fix)[1])
-    assert model.set_params(epsilon=named).plan(3).noise_to_signal < 0.5
 
 
 def test_with_bounds_a_fit_is_what_it_was():

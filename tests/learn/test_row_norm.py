@@ -153,11 +153,20 @@ def test_far_rows_and_tiny_norms_stay_finite():
         assert np.isfinite(model.decision_function(rows)).all() and math.isfinite(model._facts.factor)
 
 
-def test_ridge_learns_the_norm_where_asked():
+def test_a_regression_uses_a_norm_that_is_half_of_the_bounds_or_less():
+    # Rows in [-1, 1]^4 have lengths near 1.15 of at most 2: by bounds of twice the width 0.29 of the norm, else 0.58.
+    rows = RNG.uniform(-1, 1, (2000, 4))
+    for wide, used in ((1, False), (2, True)):
+        model = Ridge(5, target_bounds=(-4, 4), bounds=(-wide, wide), rows=2000, bits=partial(ReplayBits, b"half"))
+        model.fit(rows, rows.sum(axis=1), public=True)
+        assert (model._facts.factor < 1) is used and model.score(rows, rows.sum(axis=1)) > 0.9
+
+
+def test_ridge_learns_the_norm_by_default():
     rows = RNG.uniform(-1, 1, (2000, 3))
     bits = partial(ReplayBits, b"ridge")
     found = {}
-    for scaling in ("bounds", "norm"):
+    for scaling in ("bounds", "auto"):
         model = Ridge(1, target_bounds=(-3, 3), bounds=(-1000, 1000), rows=2000, scaling=scaling, bits=bits)
         found[scaling] = model.fit(rows, rows.sum(axis=1), public=True).score(rows, rows.sum(axis=1))
-    assert found["norm"] > 0.8 > 0.2 > found["bounds"]
+    assert found["auto"] > 0.8 > 0.2 > found["bounds"]

@@ -18,6 +18,7 @@ SCALINGS = ("auto", "bounds", "norm", "ranges")
 SHARES = Fraction(1, 64), Fraction(1, 32), Fraction(1, 16), Fraction(1, 8)  # of epsilon and delta, for one release
 AMPLE_RANGES, AMPLE_NORM = 40.0, 40.0  # rows in deviations of a count's noise: a share that gives as many is enough
 LEAST_RANGES, LEAST_NORM = 20.0, 8.0  # at the largest share; where they are fewer nothing is learned by "auto"
+WORTH_LINEAR = 0.5  # of the norm by the bounds: a longer one is not used for a regression
 
 
 @dataclass(frozen=True)
@@ -56,12 +57,15 @@ class LearnedScaling:
         return facts
 
 
-def plan_scaling(scaling: str, facts: DeclaredParameters, *, has_bounds: bool, has_norm: bool) -> LearnedScaling:
+def plan_scaling(
+    scaling: str, facts: DeclaredParameters, *, has_bounds: bool, has_norm: bool, is_linear: bool
+) -> LearnedScaling:
     """What is learned for what is declared.
 
     "bounds" learns nothing, "norm" the norm, "ranges" the ranges and the norm. "auto" learns each of them where public
     facts say that a count stands out of its noise at a small share of the budget, and neither where a norm is declared,
-    which is one of columns that are scaled by the bounds.
+    which is one of columns that are scaled by the bounds. What `is_linear` predicts numbers, and clipped columns and
+    shortened rows bend its line: "auto" learns no ranges for it, and a norm is used where it is far below the bounds'.
     """
     if not isinstance(scaling, str) or scaling not in SCALINGS:
         raise ParameterError("scaling", f"there is no {scaling!r:.60}", fix=f"choose one of {', '.join(SCALINGS)}")
@@ -70,8 +74,10 @@ def plan_scaling(scaling: str, facts: DeclaredParameters, *, has_bounds: bool, h
         raise ParameterError("scaling", what, fix='declare rough ones, bounds=(-1e6, 1e6), or scaling="bounds"')
     if scaling == "bounds" or not has_bounds or (scaling == "auto" and has_norm):
         return LearnedScaling()
-    ranges = None if scaling == "norm" else _plan_ranges(facts, always=scaling == "ranges")
-    return LearnedScaling(ranges, None if has_norm else _plan_norm(facts, always=scaling == "norm"))
+    no_ranges = scaling == "norm" or (scaling == "auto" and is_linear)
+    ranges = None if no_ranges else _plan_ranges(facts, always=scaling == "ranges")
+    worth = WORTH_LINEAR if is_linear else 1.0
+    return LearnedScaling(ranges, None if has_norm else _plan_norm(facts, worth, always=scaling == "norm"))
 
 
 def _plan_ranges(facts: DeclaredParameters, *, always: bool) -> ColumnRanges | None:
@@ -86,10 +92,12 @@ def _plan_ranges(facts: DeclaredParameters, *, always: bool) -> ColumnRanges | N
     return plan if always or facts.rows >= LEAST_RANGES * plan.deviation else None
 
 
-def _plan_norm(facts: DeclaredParameters, *, always: bool) -> RowNorm | None:
+def _plan_norm(facts: DeclaredParameters, worth: float, *, always: bool) -> RowNorm | None:
     """The release of the norm at the least share with which counts stand out; None where none is enough."""
     for share in SHARES:
-        plan = RowNorm.calibrate(facts.epsilon * share, norm=facts.inner, rows=facts.rows, neighbors=facts.neighbors)
+        plan = RowNorm.calibrate(
+            facts.epsilon * share, norm=facts.inner, rows=facts.rows, neighbors=facts.neighbors, worth=worth
+        )
         if facts.rows >= AMPLE_NORM * plan.deviation:
             return plan
     return plan if always or facts.rows >= LEAST_NORM * plan.deviation else None

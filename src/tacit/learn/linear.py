@@ -494,7 +494,7 @@ class Ridge(RegressorMixin, PrivateLinearModel):
         method: str = "auto",
         fit_intercept: bool = True,
         intercept_scaling: Number = 0.5,
-        scaling: str = "bounds",
+        scaling: str = "auto",
         missing: Missing = "error",
         bits: BitSource | None = None,
     ) -> None:

@@ -50,13 +50,23 @@ class RowNorm:
     norm: float
     rows: int
     neighbors: Neighbors
+    worth: float = 1.0
 
     @classmethod
     def calibrate(
-        cls, epsilon: Fraction, *, norm: float, rows: int, neighbors: Neighbors = Neighbors.ADD_REMOVE
+        cls,
+        epsilon: Fraction,
+        *,
+        norm: float,
+        rows: int,
+        neighbors: Neighbors = Neighbors.ADD_REMOVE,
+        worth: float = 1.0,
     ) -> Self:
-        """The release for epsilon, of rows whose length is at most `norm`."""
-        return cls(epsilon, Laplace.calibrated(epsilon, _changes(neighbors)), norm, rows, neighbors)
+        """The release for epsilon, of rows whose length is at most `norm`.
+
+        A length that is read is used where it is at most `worth` times the norm.
+        """
+        return cls(epsilon, Laplace.calibrated(epsilon, _changes(neighbors)), norm, rows, neighbors, worth)
 
     @property
     def privacy_loss(self) -> Loss:
@@ -96,7 +106,8 @@ class RowNorm:
         for place, count in enumerate(noisy[:-1]):
             left += count
             if left > tail + _DOUBT * self.deviation * math.sqrt(place + 1):
-                return self.norm * math.sqrt(2.0**-place)
+                found = self.norm * math.sqrt(2.0**-place)
+                return found if found <= self.worth * self.norm else self.norm
         return self.norm
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -71,13 +72,7 @@ class ColumnRanges:
     ) -> Self:
         """The release for (epsilon, delta), with noise calibrated to it."""
         lower, upper = (np.asarray(end, dtype=np.float64) for end in bounds)
-        columns, changes = len(lower), _changes(neighbors)
-        noise: Laplace | GridGaussian
-        if delta and columns >= _WIDE:
-            sensitivity = sqrt_upper_bound(Fraction(changes * columns))
-            noise = GridGaussian.calibrated(epsilon, delta, sensitivity, columns * BINS)
-        else:
-            noise = Laplace.calibrated(epsilon, changes * columns)
+        noise = _calibrate_noise(epsilon, delta, len(lower), _changes(neighbors))
         lost = delta if isinstance(noise, GridGaussian) else Fraction(0)
         return cls(epsilon, lost, noise, lower, upper, rows, neighbors)
 
@@ -141,6 +136,15 @@ class ColumnRanges:
             if _LEAST_WIDTH < found[1] - found[0] < _NARROW * (upper[column] - lower[column]):
                 lower[column], upper[column] = found
         return lower, upper
+
+
+@lru_cache(maxsize=256)
+def _calibrate_noise(epsilon: Fraction, delta: Fraction, columns: int, changes: int) -> Laplace | GridGaussian:
+    """The noise of a count, where a neighbor changes so many counts of each column by one."""
+    if delta and columns >= _WIDE:
+        sensitivity = sqrt_upper_bound(Fraction(changes * columns))
+        return GridGaussian.calibrated(epsilon, delta, sensitivity, columns * BINS)
+    return Laplace.calibrated(epsilon, changes * columns)
 
 
 def _changes(neighbors: Neighbors) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from fractions import Fraction
 from functools import partial
 
@@ -11,9 +10,16 @@ import numpy as np
 import pytest
 
 from tacit.errors import ParameterError
-from tacit.learn import LinearSVC, LogisticRegression, NoSignalWarning, PrivateSearchCV, Ridge, column_ranges
+from tacit.learn import (
+    LinearSVC,
+    LogisticRegression,
+    PrivateSearchCV,
+    Ridge,
+    column_ranges,
+    learned_scaling,
+    row_norm,
+)
 from tacit.learn.column_ranges import BINS, LEVELS, ColumnRanges
-from tacit.learn.gradient import single_release_sigma
 from tacit.learn.noise import GridGaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.loss import Compose, LaplaceNoise
@@ -138,17 +144,19 @@ def test_the_guarantee_is_the_declared_one_and_covers_both_releases():
     model = LogisticRegression(1, 1e-6, classes=[0, 1], **settings()).fit(NORMAL, SIDE)
     assert (model.guarantee_.epsilon, model.guarantee_.delta) == (1, Fraction(1, 10**6))
     assert isinstance(model.loss_, Compose)
-    ranges, rest = model.loss_.parts
-    assert ranges == LaplaceNoise(12, 3)  # three columns at epsilon 1/4
+    ranges, norm, rest = model.loss_.parts
+    # three columns at epsilon 1/16: 40 deviations of sqrt(2) 48 are 2715 rows, and at 1/32 twice as many
+    assert ranges == LaplaceNoise(48, 3) and norm == LaplaceNoise(64, 1)
     planned = model.plan(3)
-    assert planned.facts.epsilon == Fraction(3, 4) and planned.facts.delta == Fraction(1, 10**6)
+    assert planned.facts.epsilon == 1 - Fraction(5, 64) and planned.facts.delta == Fraction(1, 10**6)
     assert planned.method.privacy_loss == rest
 
 
 def test_with_gaussian_noise_delta_is_shared():
-    planned = LogisticRegression(1, 1e-6, classes=[0, 1], **settings()).plan(20)
-    assert planned.facts.delta + planned.ranges.delta == Fraction(1, 10**6) == planned.guarantee.delta
-    assert planned.facts.epsilon + planned.ranges.epsilon == 1
+    planned = LogisticRegression(1, 1e-6, classes=[0, 1], **settings(rows=10_000)).plan(20)
+    ranges, norm = planned.scaling.ranges, planned.scaling.norm
+    assert planned.facts.delta + ranges.delta == Fraction(1, 10**6) == planned.guarantee.delta
+    assert planned.facts.epsilon + ranges.epsilon + norm.epsilon == 1 == planned.guarantee.epsilon
 
 
 @pytest.mark.parametrize(
@@ -163,18 +171,17 @@ def test_with_gaussian_noise_delta_is_shared():
     ],
 )
 def test_ranges_are_learned_by_public_facts(more, learned):
-    for model in (
-        LogisticRegression(1, classes=[0, 1], **settings(**more)),
-        Ridge(1, target_bounds=(0, 1), **{"scaling": "auto", **settings(**more)}),
-    ):
-        assert (model.plan(3).ranges is not None) is learned
+    classifier = LogisticRegression(1, classes=[0, 1], **settings(**more))
+    assert (classifier.plan(3).scaling.ranges is not None) is learned
+    regression = Ridge(1, target_bounds=(0, 1), **settings(**more))  # for which clipping columns bends the line
+    assert (regression.plan(3).scaling.ranges is not None) is (more.get("scaling") == "ranges")
 
 
 def test_tight_bounds_stay():
     # A range is used where it is less than half as wide: 80 % of a uniform distribution are not.
     model = LogisticRegression(1, classes=[0, 1], **settings(bounds=(-1, 1)))
     model.fit(RNG.uniform(-1, 1, (4000, 3)), SIDE)
-    assert model.plan(3).ranges is not None and np.array_equal(model.ranges_, [[-1.0] * 3, [1.0] * 3])
+    assert model.plan(3).scaling.ranges is not None and np.array_equal(model.ranges_, [[-1.0] * 3, [1.0] * 3])
 
 
 def test_a_hinge_has_a_penalty_for_decisive_scores():
@@ -182,22 +189,10 @@ def test_a_hinge_has_a_penalty_for_decisive_scores():
     few = settings(rows=200)
     former = LinearSVC(1, classes=[0, 1], **few, scaling="bounds").plan(3)
     now = LinearSVC(1, classes=[0, 1], **few, norm=3**0.5).plan(3)
-    assert former.name == now.name == "gradient" and now.ranges is None
+    assert former.name == now.name == "gradient" and now.scaling.ranges is None
     assert now.method.penalty == pytest.approx(former.method.penalty / 4)
     fixed = LinearSVC(1, classes=[0, 1], **few, norm=3**0.5, C=0.1).plan(3)
     assert fixed.method.penalty == pytest.approx(10)
-
-
-def test_noise_as_large_as_the_signal_is_said_before_data_is_used():
-    # delta 1/rows^2 = 4e-4 at epsilon 0.1: sigma is about 20; sqrt(4 weights) * 20/50 rows = 0.8
-    model = LogisticRegression(0.1, classes=[0, 1], bounds=(-1, 1), rows=50)
-    ratio = model.plan(3).noise_to_signal
-    assert ratio == pytest.approx(2 * float(single_release_sigma(Fraction(1, 10), Fraction(1, 2500), ADD)) / 50)
-    with pytest.warns(NoSignalWarning, match="of the most that 50 rows could say of 4 weights") as caught:
-        model.fit(NORMAL[:50], SIDE[:50])
-    assert caught[0].message.code == "no-signal" and model.guarantee_.epsilon == Fraction(1, 10)
-    named = float(re.search(r"epsilon=([\d.e+]+)", caught[0].message.fix)[1])
-    assert model.set_params(epsilon=named).plan(3).noise_to_signal < 0.5
 
 
 def test_with_bounds_a_fit_is_what_it_was():
@@ -255,13 +250,22 @@ def test_columns_just_below_a_power_of_two_keep_what_they_say(values, bounds):
 
 
 @pytest.mark.parametrize(("neighbors", "changes"), [("add-remove", 1), ("replace", 2)])
-def test_ranges_are_learned_from_rows_of_six_deviations_of_a_count(neighbors, changes):
-    # 3 columns, a quarter of epsilon 1: noise of scale 12 a change, of deviation 12 sqrt(2); six of these are 101.8
-    least = int(np.ceil(6 * 2**0.5 * 12 * changes))
+def test_ranges_are_learned_from_rows_of_twenty_deviations_of_a_count(neighbors, changes):
+    # 3 columns, an eighth of epsilon 1: noise of scale 24 a change, of deviation 24 sqrt(2); 20 of these are 678.8
+    least = int(np.ceil(20 * 2**0.5 * 24 * changes))
     model = LogisticRegression(1, delta=1e-6, classes=[0, 1], bounds=(-9, 9), neighbors=neighbors)
-    declared = [model.set_params(rows=count).plan(3, count).ranges for count in (least - 1, least)]
+    declared = [model.set_params(rows=count).plan(3, count).scaling.ranges for count in (least - 1, least)]
     assert declared[0] is None and declared[1] is not None
 
 
+def test_the_share_of_ranges_falls_with_the_rows():
+    # 3 columns at epsilon 1 and a share s: 40 deviations of 3 sqrt(2)/s are 1357.6 rows at 1/8, 10861.2 at 1/64
+    model = LogisticRegression(1, delta=1e-6, classes=[0, 1], bounds=(-9, 9))
+    shares = [model.set_params(rows=count).plan(3).scaling.ranges.epsilon for count in (1357, 1358, 10_861, 10_862)]
+    assert shares == [Fraction(1, 8), Fraction(1, 8), Fraction(1, 32), Fraction(1, 64)]
+
+
 def test_the_constants_are_those_of_the_page():
-    assert (Fraction(1, 4), 0.1, 6.0) == (column_ranges.SHARE, column_ranges.TAIL, column_ranges.LEAST_SIGNAL)
+    assert (learned_scaling.LEAST_RANGES, learned_scaling.AMPLE_RANGES) == (20.0, 40.0)
+    assert (learned_scaling.LEAST_NORM, learned_scaling.AMPLE_NORM) == (8.0, 40.0)
+    assert learned_scaling.SHARES[-1] == Fraction(1, 8) and (column_ranges.TAIL, row_norm.TAIL) == (0.1, 0.1)

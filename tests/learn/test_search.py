@@ -81,7 +81,7 @@ def test_a_row_is_learned_from_or_scored_on_and_never_both(monkeypatch):
 
 
 def test_regressors_and_replacements():
-    ridge = Ridge(bounds=(-1, 1), target_bounds=(0, 10), neighbors="replace", rows=4000)
+    ridge = Ridge(bounds=(-1, 1), target_bounds=(0, 10), neighbors="replace", rows=4000, scaling="bounds")
     found = searching(ridge, {"alpha": [0.1, 1e5]}, epsilon=20).fit(ROWS, TARGET)
     assert found.best_params_ == {"alpha": 0.1}
     assert found.guarantee_.neighbors is Neighbors.REPLACE

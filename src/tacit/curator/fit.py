@@ -240,7 +240,7 @@ def _clone_estimator(estimator: PrivateLinearModel, policy: Policy) -> PrivateLi
     found: PrivateLinearModel = clone(estimator)
     if not hasattr(estimator, "scaling"):  # trees have no scale
         return found
-    if estimator.scaling == "ranges":
+    if estimator.scaling in {"norm", "ranges"}:
         what = "scaling is by the bounds of the policy here, which the owner knows the columns by"
         raise ParameterError("estimator", what, fix='scaling="bounds"')
     found.set_params(scaling="bounds")

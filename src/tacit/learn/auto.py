@@ -37,15 +37,19 @@ class MethodThresholds:
     `plenty`: the signal from which objective perturbation is as good as any, at the time of one fit without noise.
     `wide`: the most columns for which noise on all products of two of them is worth what these tell.
     `factored`: the most columns that a minimizer is certified for.
+    `faint`: the signal below which products are learned from, however many columns there are: a penalty that is chosen
+    by these sums leaves a constant where they say nothing, which no public rule does.
     The first two were chosen on synthetic data: benchmarks/rules.md.
     """
 
     plenty: float = 800.0
     wide: int = 32
     factored: int = 2000
+    faint: float = 0.0
 
 
 THRESHOLDS = MethodThresholds()
+TUNED = MethodThresholds(faint=200.0)  # where a penalty is chosen by the released sums
 
 
 def choose_method(facts: DeclaredParameters, loss: ConvexLoss, rule: MethodThresholds = THRESHOLDS) -> str:
@@ -57,18 +61,25 @@ def choose_method(facts: DeclaredParameters, loss: ConvexLoss, rule: MethodThres
     """
     if facts.delta == 0:
         return "output"
-    if isinstance(loss, HuberLoss):
-        return "newton" if facts.width <= rule.wide else "gradient"
     signal = float(facts.epsilon) * facts.rows / math.sqrt(facts.width * loss.outputs)
+    if isinstance(loss, HuberLoss):
+        faint = signal < rule.faint and facts.width <= rule.factored
+        return "newton" if faint or facts.width <= rule.wide else "gradient"
     return "objective" if signal >= rule.plenty and facts.width <= rule.factored else "gradient"
 
 
-def plan_method(name: str, facts: DeclaredParameters, loss: ConvexLoss, penalty: float | None) -> tuple[str, Method]:
+def plan_method(
+    name: str,
+    facts: DeclaredParameters,
+    loss: ConvexLoss,
+    penalty: float | None,
+    rule: MethodThresholds = THRESHOLDS,
+) -> tuple[str, Method]:
     """The method of this name, `auto` among them, calibrated to the facts. No data is touched."""
     if not isinstance(name, str) or name not in (*METHODS, "auto"):
         known = ", ".join((*METHODS, "auto"))
         raise ParameterError("method", f"there is no {name!r:.60}", fix=f"choose one of {known}")
-    name = choose_method(facts, loss) if name == "auto" else name
+    name = choose_method(facts, loss, rule) if name == "auto" else name
     if facts.delta == 0 and name != "output":
         raise ParameterError("delta", f"{name} needs one above 0", fix='choose a delta, or method="output"')
     task = LearningTask(facts.epsilon, facts.delta, loss, facts.norm, facts.width, facts.rows, facts.neighbors, penalty)

@@ -9,8 +9,6 @@ rows hold are too; a curator's analysts never see them.
 
 from __future__ import annotations
 
-import math
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -20,21 +18,20 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from tacit.errors import ParameterError
-from tacit.learn.auto import plan_method, relax_hinge
-from tacit.learn.column_ranges import ColumnRanges, plan_ranges
+from tacit.learn.auto import THRESHOLDS, TUNED, plan_method, relax_hinge
 from tacit.learn.facts import BitSource, DeclaredParameters, read_relation
 from tacit.learn.fit_budget import BudgetedEstimator, charge_fit
-from tacit.learn.fit_warnings import NoSignalWarning
-from tacit.learn.gradient import l2_sensitivity, single_release_sigma
-from tacit.learn.losses import Array, ConvexLoss
+from tacit.learn.learned_scaling import LearnedScaling, plan_scaling
+from tacit.learn.losses import Array, ConvexLoss, HuberLoss
 from tacit.learn.method import Method
+from tacit.learn.moments import SufficientStatistics
 from tacit.learn.problem import RiskMinimization
+from tacit.learn.signal import compute_noise_to_signal, warn_of_noise
 from tacit.privacy.guarantee import DpGuarantee
 from tacit.privacy.loss import Compose, Loss
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import Bits, SystemBits
 
-_HOPELESS = 0.5  # noise over signal from which a fit is said to have learned nothing
 _REFUSED = {
     "sample_weight": "weighing rows would multiply what a row can change",
     "random_state": "noise that can be repeated protects nobody",
@@ -43,32 +40,33 @@ _REFUSED = {
 
 @dataclass(frozen=True)
 class FitPlan:
-    """All that a fit will do, decided by what is declared."""
+    """All that a fit will do, decided by what is declared.
+
+    Where it is `tuned`, a method that can chooses its penalty by what it has released.
+    """
 
     facts: DeclaredParameters
     loss: ConvexLoss
     name: str
     method: Method
-    ranges: ColumnRanges | None = None
+    scaling: LearnedScaling = LearnedScaling()
+    tuned: bool = False
 
     @property
     def privacy_loss(self) -> Loss:
         """The privacy loss of the fit, as the accountants read it."""
-        if self.ranges is None:
-            return self.method.privacy_loss
-        return Compose((self.ranges.privacy_loss, self.method.privacy_loss))
+        before = self.scaling.losses
+        return Compose((*before, self.method.privacy_loss)) if before else self.method.privacy_loss
 
     @property
     def guarantee(self) -> DpGuarantee:
         """The guarantee of the fit.
 
-        **Theorem.** Where ranges are learned, it is that of both releases by basic composition: the second is within
-        its own for whatever ranges the first gives, since a row's reading is a function of the row and of these.
+        **Theorem.** Where the scaling is learned, it is that of all releases by basic composition: the weights' is
+        within its own whatever the scaling is, since a row's reading is a function of the row and of that.
         """
-        spent = self.facts.guarantee
-        if self.ranges is None:
-            return spent
-        return DpGuarantee(spent.epsilon + self.ranges.epsilon, spent.delta + self.ranges.delta, spent.neighbors)
+        spent, before = self.facts.guarantee, self.scaling
+        return DpGuarantee(spent.epsilon + before.epsilon, spent.delta + before.delta, spent.neighbors)
 
     @property
     def noise_to_signal(self) -> float:
@@ -77,19 +75,11 @@ class FitPlan:
         The sum is that of the rows times their residuals, whose part of a row is at most one; the noise is that of a
         single release at all of epsilon and delta, over all weights. No method has less. It is a public figure.
         """
-        facts, weights = self.facts, self.facts.width * self.loss.outputs
-        if facts.delta:
-            unit = single_release_sigma(facts.epsilon, facts.delta, facts.neighbors)
-        else:
-            unit = math.sqrt(2 * weights) / float(facts.epsilon) * float(l2_sensitivity(facts.neighbors))
-        return unit * math.sqrt(weights) / facts.rows
+        return compute_noise_to_signal(self.facts, self.loss.outputs)
 
     def scale_columns(self, features: Array, bits: Bits) -> FitPlan:
-        """The plan with the ranges of its columns, which are released here, where they are learned."""
-        if self.ranges is None:
-            return self
-        ends = self.ranges.release(self.facts.fill_missing(features), bits)
-        return replace(self, facts=self.facts.with_ranges(*ends))
+        """The plan with the scaling of rows, which is released here, where it is learned."""
+        return replace(self, facts=self.scaling.learn(self.facts, features, bits))
 
     def weights(self, features: Array, labels: Array, bits: Bits) -> Array:
         """The released weights for rows as they lie, and labels as the loss takes them."""
@@ -102,6 +92,8 @@ class FitPlan:
             self.facts.rows,
             self.method.penalty,
         )
+        if self.tuned and isinstance(self.method, SufficientStatistics):
+            return self.method.fit_tuned(problem, bits)
         return self.method.fit(problem, bits)
 
 
@@ -178,14 +170,14 @@ class PrivateLinearModel(PrivateEstimator):
         """
         facts, loss = self.facts(features, rows), self._loss()
         declared = {"has_bounds": self.bounds is not None, "has_norm": self.norm is not None}
-        ranges = plan_ranges(self.scaling, facts, **declared)
-        if ranges is not None:
-            facts = facts.split_off(ranges.epsilon, ranges.delta)
+        scaling = plan_scaling(self.scaling, facts, **declared, is_linear=isinstance(loss, HuberLoss))
+        facts = facts.split_off(scaling.epsilon, scaling.delta)
         penalty = self._penalty()
-        name, method = plan_method(self.method, facts, loss, penalty)
-        if penalty is None and self.scaling != "bounds":
+        tuned = penalty is None and self.scaling != "bounds"
+        name, method = plan_method(self.method, facts, loss, penalty, TUNED if tuned else THRESHOLDS)
+        if tuned:
             method = relax_hinge(name, facts, loss, method)
-        return FitPlan(facts, loss, name, method, ranges)
+        return FitPlan(facts, loss, name, method, scaling, tuned)
 
     def fit(
         self,
@@ -230,7 +222,8 @@ class PrivateLinearModel(PrivateEstimator):
         plan = self.plan(features.shape[1], len(features))
         charge_fit(self, plan.guarantee, plan.privacy_loss, public=public)
         self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.privacy_loss, plan.name
-        warn_of_noise(plan, self)
+        unscaled = self.scaling == "auto" and self.norm is None and plan.scaling.norm is None
+        warn_of_noise(plan.facts, plan.loss.outputs, plan.guarantee.epsilon, unscaled=unscaled)
         labels, bits = self._encode(target), resolve_bits(self.bits)
         ready = plan.scale_columns(features, bits)
         return self.take(ready, ready.weights(features, labels, bits))
@@ -329,20 +322,6 @@ def clear_fitted_attributes(estimator: BaseEstimator) -> None:
     """Delete what an earlier fit set, so that one that is stopped leaves no model, but its privacy loss."""
     for name in [name for name in vars(estimator) if name.endswith("_")]:
         delattr(estimator, name)
-
-
-def warn_of_noise(plan: FitPlan, estimator: PrivateLinearModel) -> None:
-    """Warn where noise is at least half of all that the rows could say. It depends on public facts alone."""
-    ratio = plan.noise_to_signal
-    if ratio < _HOPELESS:
-        return
-    needed = float(estimator.epsilon) * ratio / _HOPELESS * 2
-    what = (
-        f"the noise of this fit is {ratio:.2g} of the most that {plan.facts.rows:,} rows could say of "
-        f"{plan.facts.width * plan.loss.outputs} weights: the model has learned next to nothing"
-    )
-    fix = f"epsilon={needed:.2g} or more, fewer columns, or more rows"
-    warnings.warn(NoSignalWarning(what, fix=fix), stacklevel=3)
 
 
 def check_fit_arguments(unknown: dict[str, object]) -> None:

@@ -16,12 +16,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
 
-from tacit.errors import ParameterError
-from tacit.learn.facts import DeclaredParameters
 from tacit.learn.losses import Array
 from tacit.learn.noise import GridGaussian, sqrt_upper_bound
 from tacit.mechanisms.laplace import Laplace
@@ -29,14 +28,11 @@ from tacit.privacy.loss import Loss
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import Bits
 
-SCALINGS = ("auto", "bounds", "ranges")
 LEVELS = 20  # powers of two below the declared ends that are told apart; what is nearer to 0 is one bin with it
 BINS = 2 * LEVELS + 1
 _WIDE = 14  # columns from which Gaussian noise is less than Laplace's, at usual deltas
 # chosen on synthetic data: benchmarks/learn_defaults.md
 TAIL = 0.1  # of the values that are not 0: about how many may be beyond either end
-SHARE = Fraction(1, 4)  # of epsilon and delta, for the ranges
-LEAST_SIGNAL = 6.0  # rows in standard deviations of a count's noise, from which ranges are learned by "auto"
 _LEAST_WIDTH = 1e-90  # below which the arithmetic of a fit would underflow
 _NARROW = 0.5  # of the declared width: a range that is no narrower is not used
 _DOUBT = 1.0  # deviations of its noise up to which a sum of counts is taken for none
@@ -76,13 +72,7 @@ class ColumnRanges:
     ) -> Self:
         """The release for (epsilon, delta), with noise calibrated to it."""
         lower, upper = (np.asarray(end, dtype=np.float64) for end in bounds)
-        columns, changes = len(lower), _changes(neighbors)
-        noise: Laplace | GridGaussian
-        if delta and columns >= _WIDE:
-            sensitivity = sqrt_upper_bound(Fraction(changes * columns))
-            noise = GridGaussian.calibrated(epsilon, delta, sensitivity, columns * BINS)
-        else:
-            noise = Laplace.calibrated(epsilon, changes * columns)
+        noise = _calibrate_noise(epsilon, delta, len(lower), _changes(neighbors))
         lost = delta if isinstance(noise, GridGaussian) else Fraction(0)
         return cls(epsilon, lost, noise, lower, upper, rows, neighbors)
 
@@ -148,24 +138,13 @@ class ColumnRanges:
         return lower, upper
 
 
-def plan_ranges(scaling: str, facts: DeclaredParameters, *, has_bounds: bool, has_norm: bool) -> ColumnRanges | None:
-    """The release of ranges for what is declared, at `SHARE` of the budget; None where columns are scaled by bounds.
-
-    "auto" decides by public facts: ranges are learned where a count stands out of its noise, and where no norm is
-    declared, which would be one of columns that are scaled by the bounds.
-    """
-    if not isinstance(scaling, str) or scaling not in SCALINGS:
-        raise ParameterError("scaling", f"there is no {scaling!r:.60}", fix=f"choose one of {', '.join(SCALINGS)}")
-    if scaling == "ranges" and not has_bounds:
-        what = "ranges are learned inside of declared bounds, and there are none"
-        raise ParameterError("scaling", what, fix='declare rough ones, bounds=(-1e6, 1e6), or scaling="bounds"')
-    if scaling == "bounds" or (scaling == "auto" and (has_norm or not has_bounds)):
-        return None
-    ends = facts.lower, facts.upper
-    found = ColumnRanges.calibrate(
-        facts.epsilon * SHARE, facts.delta * SHARE, ends, rows=facts.rows, neighbors=facts.neighbors
-    )
-    return None if scaling == "auto" and facts.rows < LEAST_SIGNAL * found.deviation else found
+@lru_cache(maxsize=256)
+def _calibrate_noise(epsilon: Fraction, delta: Fraction, columns: int, changes: int) -> Laplace | GridGaussian:
+    """The noise of a count, where a neighbor changes so many counts of each column by one."""
+    if delta and columns >= _WIDE:
+        sensitivity = sqrt_upper_bound(Fraction(changes * columns))
+        return GridGaussian.calibrated(epsilon, delta, sensitivity, columns * BINS)
+    return Laplace.calibrated(epsilon, changes * columns)
 
 
 def _changes(neighbors: Neighbors) -> int:

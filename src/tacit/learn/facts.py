@@ -40,9 +40,10 @@ _SHORTEST = 1e-6  # norm, of columns in [-1, 1]
 class DeclaredParameters:
     """Public facts: epsilon and delta, a neighbor relation, a number of rows, and how a row is read.
 
-    A row is clipped to [lower, upper], scaled so that each column lies in [-1, 1], shortened to `inner`, and given a
-    last column of `constant`, 0 where there is none; so its norm is at most `norm`. **A row's reading is a function of
-    that row and of what is declared**: a row that is added, removed or replaced changes no other row's.
+    A row is clipped to [lower, upper], scaled so that each column lies in [-1, 1], divided by `factor`, shortened to
+    `inner`, and given a last column of `constant`, 0 where there is none; so its norm is at most `norm`. **A row's
+    reading is a function of that row and of what is declared**: a row that is added, removed or replaced changes no
+    other row's.
     """
 
     epsilon: Fraction
@@ -56,6 +57,7 @@ class DeclaredParameters:
     constant: float
     missing: float | None
     longest: float | None = None  # of a row in its own units, where no bounds are declared
+    factor: float = 1.0  # that all columns are divided by, once they are scaled
 
     @classmethod
     def from_settings(
@@ -120,6 +122,13 @@ class DeclaredParameters:
         """The same facts with columns that are clipped to these ends and scaled by them; they are public by now."""
         return replace(self, lower=lower, upper=upper)
 
+    def with_norm(self, norm: float) -> DeclaredParameters:
+        """The same facts with rows that are shortened to this norm, and all of them longer by a factor that is public.
+
+        Rows are read as they were for `inner`, so what was planned for that stands.
+        """
+        return replace(self, factor=self.factor * norm / self.inner)
+
     def fill_missing(self, features: Array) -> Array:
         """The rows with NaN as declared."""
         return features if self.missing is None else np.where(np.isnan(features), self.missing, features)
@@ -133,15 +142,31 @@ class DeclaredParameters:
             norm=self.norm,
             missing=self.missing,
             constant=self.constant,
+            factor=self.factor,
         )
+
+    def read_scaled(self, features: Array) -> Array:
+        """The rows with columns in [-1, 1], none shortened, without the constant: entry by entry."""
+        never = 2 * math.sqrt(self.columns)
+        return bound_rows(features, lower=self.lower, upper=self.upper, norm=never, missing=self.missing)
 
     def read_unscaled(self, features: Array) -> Array:
         """The same rows in their own units, without the constant. What a model says of a row, it says of this."""
-        origin, width = column_scaling(self.lower, self.upper, self.columns)
+        origin, width = self._scaling()
         inside = bound_rows(
-            self._shorten(features), lower=self.lower, upper=self.upper, norm=self.inner * _ROOM, missing=self.missing
+            self._shorten(features),
+            lower=self.lower,
+            upper=self.upper,
+            norm=self.inner * _ROOM,
+            missing=self.missing,
+            factor=self.factor,
         )
         return np.asarray(inside * width + origin)
+
+    def _scaling(self) -> tuple[Array, Array]:
+        """The origin and the width of each column, the factor in it."""
+        origin, width = column_scaling(self.lower, self.upper, self.columns)
+        return origin, width * self.factor
 
     def _shorten(self, features: Array) -> Array:
         """Where a norm alone is declared, rows that keep their direction: no column is clipped before."""
@@ -153,7 +178,7 @@ class DeclaredParameters:
 
     def in_units(self, weights: Array) -> tuple[Array, Array]:
         """Return (coefficients, intercept) with read_unscaled(x) coefficients + intercept = read(x) weights."""
-        origin, width = column_scaling(self.lower, self.upper, self.columns)
+        origin, width = self._scaling()
         scale = width if weights.ndim == 1 else width[:, None]
         coefficients = weights[: self.columns] / scale
         constant = self.constant * weights[self.columns] if self.constant else np.zeros(weights.shape[1:])

@@ -64,7 +64,9 @@ class RepeatedFitWarning(FitWarning):
 
 
 class NoSignalWarning(FitWarning):
-    """The noise of a fit is at least half of all that its rows could say: it has learned next to nothing.
+    """The noise of a fit is a fifth of all that its rows could say, or more: it has learned next to nothing.
+
+    Where rows are too few to learn how long they are, a fourteenth is too much, unless the bounds are tight.
 
     It is known from what is declared, so it tells nothing of the rows.
 

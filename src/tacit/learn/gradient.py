@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Self
 
 import numpy as np
@@ -146,6 +147,7 @@ class NoisyGradients:
             yield quantize(self.loss.residuals(self.rows.scores(weights, block), self.labels[block]), self.cut)
 
 
+@lru_cache(maxsize=256)
 def single_release_sigma(epsilon: Fraction, delta: Fraction, neighbors: Neighbors) -> float:
     """The sigma of one release of a sum to which a row adds at most one: the measure of all default choices."""
     if to_rational("delta", delta) <= 0:

@@ -142,10 +142,11 @@ class LogisticRegression(_Classifier):
     intercept_scaling : number
         The constant column's value in units of the norm, from 0 to 1000; a larger one is regularized less and adds
         noise. The default was chosen on synthetic data (benchmarks/rules.md).
-    scaling : {"auto", "bounds", "ranges"}
-        How columns are scaled to [-1, 1]: by the declared bounds, or by ranges inside of them that hold most values,
-        which are learned first with a quarter of epsilon (`learn/column_ranges.py`). Values beyond a range are clipped
-        to it. "auto" learns ranges where public facts say that there is enough to learn them from.
+    scaling : {"auto", "bounds", "norm", "ranges"}
+        How rows are scaled: columns to [-1, 1] by the declared bounds, and nothing learned; or rows to the length that
+        most of them have ("norm", `learn/row_norm.py`); or that, and columns by ranges inside of the bounds that hold
+        most values ("ranges", `learn/column_ranges.py`). Values beyond a range are clipped to it, and longer rows are
+        shortened. "auto" learns each where public facts say that an eighth of epsilon or less is enough for it.
     missing : number or "error"
         What NaN is read as, in the column's own units; "error" refuses NaN.
     bits : source of random bits or callable, optional
@@ -306,10 +307,11 @@ class LinearSVC(_Classifier):
     intercept_scaling : number
         The constant column's value in units of the norm, from 0 to 1000; a larger one is regularized less and adds
         noise. The default was chosen on synthetic data (benchmarks/rules.md).
-    scaling : {"auto", "bounds", "ranges"}
-        How columns are scaled to [-1, 1]: by the declared bounds, or by ranges inside of them that hold most values,
-        which are learned first with a quarter of epsilon (`learn/column_ranges.py`). Values beyond a range are clipped
-        to it. "auto" learns ranges where public facts say that there is enough to learn them from.
+    scaling : {"auto", "bounds", "norm", "ranges"}
+        How rows are scaled: columns to [-1, 1] by the declared bounds, and nothing learned; or rows to the length that
+        most of them have ("norm", `learn/row_norm.py`); or that, and columns by ranges inside of the bounds that hold
+        most values ("ranges", `learn/column_ranges.py`). Values beyond a range are clipped to it, and longer rows are
+        shortened. "auto" learns each where public facts say that an eighth of epsilon or less is enough for it.
     missing : number or "error"
         What NaN is read as, in the column's own units; "error" refuses NaN.
     bits : source of random bits or callable, optional
@@ -425,7 +427,8 @@ class Ridge(RegressorMixin, PrivateLinearModel):
     neighbors : {"add-remove", "replace"}
         The neighbor relation: one row is added or removed, or one is replaced.
     alpha : number, optional
-        Strength of the regularization, positive. Where it is None, the method has a rule of its own, from public facts.
+        Strength of the regularization, positive. Where it is None, the method has a rule of its own, from public facts;
+        "newton" then chooses among larger ones by what it has released, unless `scaling` is "bounds".
     method : {"auto", "output", "objective", "gradient", "newton"}
         How the weights are made private: by noise on the minimizer, a random linear term in the objective, noisy
         gradients, or noisy second moments with noisy gradients. "auto" chooses by public facts.
@@ -434,10 +437,11 @@ class Ridge(RegressorMixin, PrivateLinearModel):
     intercept_scaling : number
         The constant column's value in units of the norm, from 0 to 1000; a larger one is regularized less and adds
         noise. The default was chosen on synthetic data (benchmarks/rules.md).
-    scaling : {"auto", "bounds", "ranges"}
-        How columns are scaled to [-1, 1]: by the declared bounds, or by ranges inside of them that hold most values,
-        which are learned first with a quarter of epsilon (`learn/column_ranges.py`). Values beyond a range are clipped
-        to it, which changes what a line far out says; so the bounds are the default. "auto" decides by public facts.
+    scaling : {"auto", "bounds", "norm", "ranges"}
+        How rows are scaled: columns to [-1, 1] by the declared bounds, and nothing learned; or rows to the length that
+        most of them have ("norm", `learn/row_norm.py`); or that, and columns by ranges inside of the bounds that hold
+        most values ("ranges", `learn/column_ranges.py`). Values beyond a range are clipped to it, and longer rows are
+        shortened. "auto" learns each where public facts say that an eighth of epsilon or less is enough for it.
     missing : number or "error"
         What NaN is read as, in the column's own units; "error" refuses NaN.
     bits : source of random bits or callable, optional
@@ -491,7 +495,7 @@ class Ridge(RegressorMixin, PrivateLinearModel):
         method: str = "auto",
         fit_intercept: bool = True,
         intercept_scaling: Number = 0.5,
-        scaling: str = "bounds",
+        scaling: str = "auto",
         missing: Missing = "error",
         bits: BitSource | None = None,
     ) -> None:

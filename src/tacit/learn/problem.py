@@ -87,17 +87,19 @@ def bound_rows(
     norm: float,
     missing: float | None = None,
     constant: float = 0.0,
+    factor: float = 1.0,
 ) -> Array:
     """The features as rows of at most this norm: clipped to the bounds, scaled, shortened, with the constant appended.
 
-    A column in [lower, upper] is scaled by `column_scaling`, NaN is read as `missing` (in the column's own units)
-    beforehand. Rows are shortened to sqrt(norm^2 - constant^2), so that with the constant, where it is not 0, they have
-    the norm. All of it is a function of the row and of what was declared.
+    A column in [lower, upper] is scaled by `column_scaling`, and divided by `factor`; NaN is read as `missing` (in the
+    column's own units) beforehand. Rows are shortened to sqrt(norm^2 - constant^2), so that with the constant, where it
+    is not 0, they have the norm. All of it is a function of the row and of what was declared.
     """
     table = np.array(features, dtype=np.float64, order="C")
     if table.ndim != 2:
         raise ParameterError("features", "needs a table", fix="give the shape (n, d)")
     origin, width = column_scaling(lower, upper, table.shape[1])
+    width = width * factor
     low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), origin.shape) for end in (lower, upper))
     _check_norm(norm)
     if missing is not None and not math.isfinite(missing):

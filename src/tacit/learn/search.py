@@ -332,7 +332,7 @@ def _run_trials(
         plan = model.plan(features.shape[1], int(learned.sum())).scale_columns(features[learned], bits)
         model.take(plan, plan.weights(features[learned], model._encode(target[learned]), bits))
         points, most = _score_rows(model, features[held], target[held])
-        noisy = Laplace.calibrated(plan.facts.epsilon, most).release([points], bits)[0]
+        noisy = Laplace.calibrated(plan.guarantee.epsilon, most).release([points], bits)[0]
         if best is None or noisy > best.points:
             best = _BestTrial(noisy, most, candidate, model)
     assert best is not None

@@ -3,6 +3,8 @@ from tacit.audit.exactly import exact_parameter as exact_parameter
 from tacit.audit.game import GameResult as GameResult
 from tacit.audit.game import play_game as play_game
 from tacit.audit.game import plot_games as plot_games
+from tacit.audit.programs import audit_command as audit_command
+from tacit.audit.programs import audit_url as audit_url
 from tacit.audit.search import NeighboringLists as NeighboringLists
 from tacit.audit.search import audit_worst_pair as audit_worst_pair
 from tacit.audit.search import candidate_pairs as candidate_pairs

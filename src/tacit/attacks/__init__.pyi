@@ -23,6 +23,9 @@ from tacit.attacks.low_bits import GuessingResult as GuessingResult
 from tacit.attacks.low_bits import LowBitsResult as LowBitsResult
 from tacit.attacks.low_bits import classify_outputs as classify_outputs
 from tacit.attacks.low_bits import simulate_guessing as simulate_guessing
+from tacit.attacks.membership import MembershipAttack as MembershipAttack
+from tacit.attacks.membership import attack_membership as attack_membership
+from tacit.attacks.membership import plot_membership_attacks as plot_membership_attacks
 from tacit.attacks.oracle import ExactOracle as ExactOracle
 from tacit.attacks.oracle import FunctionOracle as FunctionOracle
 from tacit.attacks.oracle import GaussianNoiseOracle as GaussianNoiseOracle

@@ -3,11 +3,17 @@ from tacit.audit.exactly import exact_parameter as exact_parameter
 from tacit.audit.game import GameResult as GameResult
 from tacit.audit.game import play_game as play_game
 from tacit.audit.game import plot_games as plot_games
+from tacit.audit.programs import audit_command as audit_command
+from tacit.audit.programs import audit_url as audit_url
 from tacit.audit.search import NeighboringLists as NeighboringLists
 from tacit.audit.search import audit_worst_pair as audit_worst_pair
 from tacit.audit.search import candidate_pairs as candidate_pairs
 from tacit.audit.statistical import AuditResult as AuditResult
 from tacit.audit.statistical import audit as audit
+from tacit.audit.training import CanaryGuesses as CanaryGuesses
+from tacit.audit.training import TrainingAudit as TrainingAudit
+from tacit.audit.training import audit_canary_scores as audit_canary_scores
+from tacit.audit.training import audit_training_run as audit_training_run
 from tacit.audit.worked import DerivationStep as DerivationStep
 from tacit.audit.worked import EpsilonDerivation as EpsilonDerivation
 from tacit.audit.worked import defended_classroom as defended_classroom

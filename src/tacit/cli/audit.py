@@ -15,6 +15,7 @@ from tacit.cli.output import format_table, show_progress
 from tacit.errors import ParameterError
 
 if TYPE_CHECKING:
+    from tacit.audit.claim import Claim
     from tacit.audit.statistical import AuditResult
 
 REFUTED = 7
@@ -214,6 +215,113 @@ def any_callable(
         typer.echo(f"{place}\n{found}")
     if found.is_refuted:
         raise typer.Exit(REFUTED)
+
+
+ProgramSamplesOption = Annotated[int, typer.Option("--samples", "-n", help="Calls for each of the two databases.")]
+ClaimOption = Annotated[str, typer.Option("--claim", help="What it promises: epsilon=1, or rho=0.5, or mu=1.")]
+OneOption = Annotated[str, typer.Option("--one", help="A database, as JSON.", metavar="JSON")]
+OtherOption = Annotated[str, typer.Option("--other", help="A neighbor of it, as JSON.", metavar="JSON")]
+TimeoutOption = Annotated[float, typer.Option("--timeout", help="Seconds after which a call is given up.")]
+TimeOption = Annotated[bool, typer.Option("--time/--no-time", help="Whether the time of a call is an outcome too.")]
+
+
+@app.command("command")
+def any_command(
+    words: Annotated[list[str], typer.Argument(metavar="PROGRAM ARGUMENTS", help="After --; {} is the database.")],
+    claim: ClaimOption,
+    one: OneOption,
+    other: OtherOption,
+    samples: ProgramSamplesOption = 500,
+    confidence: AuditConfidenceOption = 0.99,
+    seed: SeedOption = 0,
+    timeout: TimeoutOption = 60.0,
+    uses_time: TimeOption = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Audit a program: what it prints, its exit status, whether it writes errors, and its time.
+
+    The database takes the place of {} in the arguments, as JSON; where there is none, the program reads it from
+    standard input. No shell reads the command.
+    """
+    from tacit.audit.programs import audit_command
+
+    _report_program(
+        "command",
+        " ".join(words),
+        lambda progress: audit_command(
+            words,
+            _parse_json("one", one),
+            _parse_json("other", other),
+            _parse_claim(claim),
+            samples=samples,
+            confidence=confidence,
+            seed=seed,
+            uses_time=uses_time,
+            timeout=timeout,
+            progress=progress,
+        ),
+        "output[0] is the time, output[1] the exit status, output[2] whether it writes errors, the rest what it prints",
+        as_json,
+    )
+
+
+@app.command("url")
+def any_url(
+    url: Annotated[str, typer.Argument(help="An http or https address; {} in it is the database, else it is posted.")],
+    claim: ClaimOption,
+    one: OneOption,
+    other: OtherOption,
+    samples: ProgramSamplesOption = 500,
+    confidence: AuditConfidenceOption = 0.99,
+    seed: SeedOption = 0,
+    timeout: TimeoutOption = 60.0,
+    uses_time: TimeOption = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Audit an address: the body of its response, its status and its time.
+
+    The database takes the place of {} in the address, quoted; where there is none, it is posted as JSON.
+    """
+    from tacit.audit.programs import audit_url
+
+    _report_program(
+        "url",
+        url,
+        lambda progress: audit_url(
+            url,
+            _parse_json("one", one),
+            _parse_json("other", other),
+            _parse_claim(claim),
+            samples=samples,
+            confidence=confidence,
+            seed=seed,
+            uses_time=uses_time,
+            timeout=timeout,
+            progress=progress,
+        ),
+        "output[0] is the time, output[1] the status, output[2] whether it is an error, the rest the body",
+        as_json,
+    )
+
+
+def _report_program(
+    kind: str, name: str, run: Callable[[Callable[[float], None]], AuditResult], places: str, as_json: bool
+) -> None:
+    """Run an audit of a program or an address, print what was found, and exit with 7 where the claim is refuted."""
+    with show_progress() as tell:
+        found = run(lambda share: tell(share, name))
+    if as_json:
+        _print_json({kind: name, **found.to_dict(), "places": places})
+    else:
+        typer.echo(f"{name}\n{found}\n({places})")
+    if found.is_refuted:
+        raise typer.Exit(REFUTED)
+
+
+def _parse_claim(text: str) -> Claim:
+    from tacit.audit.claim import Claim
+
+    return Claim.parse(text)
 
 
 def _split_confidence(confidence: float, count: int) -> float:

@@ -7,7 +7,7 @@ from contextlib import nullcontext, suppress
 
 from tacit.accounting.filters import BudgetCharge, BudgetStatus, compute_charge
 from tacit.answers.explanation import Explanation
-from tacit.curator.ask import hide_locked
+from tacit.curator.locked_tables import hide_locked
 from tacit.curator.protocols import OpenCurator
 from tacit.errors import Refused
 from tacit.ledger.budget import BudgetLimits, admit

@@ -11,8 +11,7 @@ bounds what it tells.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,8 +21,9 @@ from tacit.answers.post_process import post_process
 from tacit.answers.post_processing_plan import AnyPostProcessingPlan, CompoundPostProcessingPlan
 from tacit.answers.read_value import read_value
 from tacit.answers.stored import Release, pack_all
+from tacit.curator.locked_tables import hide_locked
 from tacit.engines.deadline import time_limit
-from tacit.errors import ErrorCode, Failed, Refused
+from tacit.errors import Failed, Refused
 from tacit.plan.plan import Plan
 from tacit.sampling.bits import refresh_bits
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from tacit.plan.compound_plan import AnyPlan
     from tacit.plan.public_tables import PublicRead
     from tacit.plan.question import Question
-    from tacit.policy.model import Policy
     from tacit.query.nodes import LiteralValue
     from tacit.sampling.bits import Bits
 
@@ -149,21 +148,6 @@ def _release_in_turn(plan: AnyPlan, engine: Engine, bits: Bits, seconds: float |
                 if value.name not in known and needed <= releases.keys():
                     known[value.name] = read_value(value, releases, plan.recipe)
     return pack_all([releases[place] for place in sorted(releases)])
-
-
-@contextmanager
-def hide_locked(tables: Collection[str], policy: Policy) -> Iterator[None]:
-    """Leave the names of locked tables out of a refusal to whoever may not name all of these tables."""
-    try:
-        yield
-    except Refused as refused:
-        if refused.code is not ErrorCode.TABLE_LOCKED or all(policy.table(name) is not None for name in tables):
-            raise
-    else:
-        return
-    what = "a table that the question reads is locked since a question about the data failed"
-    fix = "tell the data owner, who looks at the cause and unlocks it"
-    raise Refused(ErrorCode.TABLE_LOCKED, what, fix=fix) from None
 
 
 def settle(

@@ -304,7 +304,7 @@ class StatementExecutor:
         try:
             await self._await_service(edited, self._plan(edited.text, settings))
         except WireError as error:
-            if not error.message.startswith(f"refused [{ErrorCode.RAW_COLUMN}]"):
+            if error.code is not ErrorCode.RAW_COLUMN:
                 return None  # it is refused where it is asked
         else:
             return None

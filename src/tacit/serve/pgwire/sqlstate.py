@@ -45,7 +45,7 @@ class WireError(Exception):
     """An error as it goes over the wire. `position` counts characters from one; 0 is nowhere. `fatal` ends it all.
 
     `routine` is what some drivers look at: where in PostgreSQL such an error comes from. `is_postgresql` says that the
-    words are PostgreSQL's own.
+    words are PostgreSQL's own. `code` is that of the error of Tacit which it is, if it is one.
 
     >>> WireError(SYNTAX, "refused [syntax]: this is no SQL", "a question starts with SELECT").shown_message
     'refused [syntax]: this is no SQL; fix: a question starts with SELECT'
@@ -59,6 +59,7 @@ class WireError(Exception):
     routine: str = ""
     detail: str = ""
     is_postgresql: bool = False
+    code: ErrorCode | None = None
 
     @property
     def shown_message(self) -> str:
@@ -90,7 +91,8 @@ def to_wire_error(error: TacitError, text: str = "", written: Callable[[int], in
     `text` is what was asked, and `written` finds the offset in what the client wrote for one in it.
     """
     position = 0 if error.at is None else written(text_offset(text, error.at)) + 1
-    return WireError(sqlstate(error), f"{error.verb} [{error.code}]: {error.what}", error.fix, position)
+    what = f"{error.verb} [{error.code}]: {error.what}"
+    return WireError(sqlstate(error), what, error.fix, position, code=error.code)
 
 
 def sqlstate(error: TacitError) -> str:

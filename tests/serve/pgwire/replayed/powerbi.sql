@@ -1,4 +1,4 @@
--- What Power BI asks in DirectQuery, in the forms that Power Query folds to, by what its users have published.
+-- What Power BI asks in DirectQuery, in forms that Power Query is known to fold to. None was recorded from it.
 
 -- answered
 select "rows"."ward" as "ward", sum("rows"."cost") as "a0"

@@ -1,4 +1,5 @@
--- What Tableau asks when a sheet is made, by logs that its users have published.
+-- What Tableau asks when a sheet is made: the cursor as in a published log, the other statements in forms that it is
+-- known to use. None of them was recorded from Tableau for this file.
 
 -- answered: the cursor that it reads through
 BEGIN; declare "SQL_CUR0x7fd83880dc00" cursor with hold for SELECT SUM(1) AS "cnt:visits:ok", "visits"."ward" AS "ward"

@@ -130,7 +130,7 @@ def test_a_sound_address_is_not_refuted(server):
     assert not audit_url(f"{server}/sound", ONE, OTHER, claim, samples=SAMPLES, confidence=SURE).is_refuted
 
 
-def test_the_commands_print_the_verdict_and_exit_by_it(server):
+def test_the_commands_print_the_verdict_and_exit_by_it(server, tmp_path):
     options = ["--claim", "epsilon=0.5", "--one", "[0, 1]", "--other", "[0]", "-n", "100", "--no-time"]
     runner = CliRunner()
     shown = runner.invoke(app, ["audit", "command", *options, "--", "echo", "{}"])
@@ -139,8 +139,10 @@ def test_the_commands_print_the_verdict_and_exit_by_it(server):
     told = runner.invoke(app, ["audit", "url", f"{server}/status", *options, "--json"])
     assert told.exit_code == 7
     assert json.loads(told.stdout)["refuted"]
-    fine = runner.invoke(app, ["audit", "command", *options, "--", "echo", "3"])
+    card = tmp_path / "card.json"
+    fine = runner.invoke(app, ["audit", "command", *options, "--card", str(card), "--", "echo", "3"])
     assert fine.exit_code == 0
+    assert json.loads(card.read_text(encoding="utf-8"))["title"] == "echo 3"
 
 
 def test_mistakes_are_named(server):

@@ -1,4 +1,9 @@
+from tacit.audit.card import AuditCard as AuditCard
+from tacit.audit.card import CardEntry as CardEntry
+from tacit.audit.card import make_audit_card as make_audit_card
 from tacit.audit.claim import Claim as Claim
+from tacit.audit.detection import Detection as Detection
+from tacit.audit.detection import measure_detection as measure_detection
 from tacit.audit.exactly import exact_parameter as exact_parameter
 from tacit.audit.game import GameResult as GameResult
 from tacit.audit.game import play_game as play_game

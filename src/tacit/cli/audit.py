@@ -27,6 +27,17 @@ AuditConfidenceOption = Annotated[
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="The same seed makes the same choices.", min=0)]
 
+ProgramSamplesOption = Annotated[int, typer.Option("--samples", "-n", help="Calls for each of the two databases.")]
+ClaimOption = Annotated[str, typer.Option("--claim", help="What it promises: epsilon=1, or rho=0.5, or mu=1.")]
+OneOption = Annotated[str, typer.Option("--one", help="A database, as JSON.", metavar="JSON")]
+OtherOption = Annotated[str, typer.Option("--other", help="A neighbor of it, as JSON.", metavar="JSON")]
+TimeoutOption = Annotated[float, typer.Option("--timeout", help="Seconds after which a call is given up.")]
+CardOption = Annotated[
+    str | None,
+    typer.Option("--card", help="Write a card of the audit: a file that ends in .html or .json.", metavar="FILE"),
+]
+TimeOption = Annotated[bool, typer.Option("--time/--no-time", help="Whether the time of a call is an outcome too.")]
+
 app = typer.Typer(help="Look for evidence against claims of privacy, by samples.", no_args_is_help=True)
 
 
@@ -163,6 +174,7 @@ def any_callable(
     samples: SamplesOption = 100_000,
     confidence: AuditConfidenceOption = 0.99,
     seed: SeedOption = 0,
+    card: CardOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Audit any Python function of the data, of any library: one database and a neighbor of it, or a shape.
@@ -209,20 +221,13 @@ def any_callable(
                 seed=seed,
                 progress=report_share,
             )
+    _save_card(card, place, found)
     if as_json:
         _print_json({"callable": place, **found.to_dict()})
     else:
         typer.echo(f"{place}\n{found}")
     if found.is_refuted:
         raise typer.Exit(REFUTED)
-
-
-ProgramSamplesOption = Annotated[int, typer.Option("--samples", "-n", help="Calls for each of the two databases.")]
-ClaimOption = Annotated[str, typer.Option("--claim", help="What it promises: epsilon=1, or rho=0.5, or mu=1.")]
-OneOption = Annotated[str, typer.Option("--one", help="A database, as JSON.", metavar="JSON")]
-OtherOption = Annotated[str, typer.Option("--other", help="A neighbor of it, as JSON.", metavar="JSON")]
-TimeoutOption = Annotated[float, typer.Option("--timeout", help="Seconds after which a call is given up.")]
-TimeOption = Annotated[bool, typer.Option("--time/--no-time", help="Whether the time of a call is an outcome too.")]
 
 
 @app.command("command")
@@ -236,6 +241,7 @@ def any_command(
     seed: SeedOption = 0,
     timeout: TimeoutOption = 60.0,
     uses_time: TimeOption = True,
+    card: CardOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Audit a program: what it prints, its exit status, whether it writes errors, and its time.
@@ -262,6 +268,7 @@ def any_command(
         ),
         "output[0] is the time, output[1] the exit status, output[2] whether it writes errors, the rest what it prints",
         as_json,
+        card,
     )
 
 
@@ -276,6 +283,7 @@ def any_url(
     seed: SeedOption = 0,
     timeout: TimeoutOption = 60.0,
     uses_time: TimeOption = True,
+    card: CardOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Audit an address: the body of its response, its status and its time.
@@ -301,21 +309,36 @@ def any_url(
         ),
         "output[0] is the time, output[1] the status, output[2] whether it is an error, the rest the body",
         as_json,
+        card,
     )
 
 
 def _report_program(
-    kind: str, name: str, run: Callable[[Callable[[float], None]], AuditResult], places: str, as_json: bool
+    kind: str,
+    name: str,
+    run: Callable[[Callable[[float], None]], AuditResult],
+    places: str,
+    as_json: bool,
+    card: str | None,
 ) -> None:
     """Run an audit of a program or an address, print what was found, and exit with 7 where the claim is refuted."""
     with show_progress() as tell:
         found = run(lambda share: tell(share, name))
+    _save_card(card, name, found)
     if as_json:
         _print_json({kind: name, **found.to_dict(), "places": places})
     else:
         typer.echo(f"{name}\n{found}\n({places})")
     if found.is_refuted:
         raise typer.Exit(REFUTED)
+
+
+def _save_card(path: str | None, title: str, found: AuditResult) -> None:
+    """Write a card of one audit, where a file is named."""
+    if path is not None:
+        from tacit.audit.card import make_audit_card
+
+        make_audit_card(title, {found.pair or "the two databases": found}).save(path)
 
 
 def _parse_claim(text: str) -> Claim:

@@ -119,7 +119,7 @@ def test_true_claims_are_refuted_as_often_as_stated_and_false_ones_far_more():
 
     assert refuted(Claim.epsilon(math.log(3))) <= most
     assert binom.cdf(most, runs, 0.3) < 1e-6
-    # power: 67 of 100 right guesses refute 0.3, and 75 are expected: probability 0.97
+    # power: 70 of 100 right guesses refute 0.3 with confidence 0.99, and 75 are expected: probability 0.896
     assert refuted(Claim.epsilon(0.3)) > 0.8 * runs
 
 

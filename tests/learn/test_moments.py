@@ -114,6 +114,7 @@ def test_other_losses_and_problems_are_refused() -> None:
         method.fit(RiskMinimization(np.zeros((2, 5)), np.zeros(2), HuberLoss(2.0), 3.0, ADD, 2, 1.0), ReplayBits(b""))
 
 
+@pytest.mark.slow
 def test_a_chosen_penalty_is_near_the_best_of_the_grid_on_average() -> None:
     # p = b + noise of deviation 1 on known curvatures. On average over 400 draws the chosen penalty loses no more than
     # the best fixed one and the noise of two of the twelve coordinates (each is at most 1); and where noise is as large

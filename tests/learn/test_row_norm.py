@@ -75,6 +75,7 @@ def settings(**more):
     return {"classes": [0, 1], "bits": partial(ReplayBits, b"norm"), **more}
 
 
+@pytest.mark.slow
 def test_a_norm_that_is_learned_is_one_that_is_declared():
     # The factor makes rows of the learned norm as long as planned. Declaring that norm scales the same rows, so the
     # weights agree up to rounding to grids, with the noise as good as gone. The strength C is for scaled rows: the
@@ -128,6 +129,7 @@ def test_the_share_falls_with_the_rows(rows, share):
     assert (norm and norm.epsilon) == share
 
 
+@pytest.mark.slow
 def test_real_columns_with_exact_bounds_gain_by_their_norm():
     # 30 skewed columns: rows are about a quarter as long as their bounds allow. Means of ten fits, with other noise.
     features, labels = load_breast_cancer(return_X_y=True)

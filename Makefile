@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# Four tenths of the time of all tests is waiting for servers, browsers and other processes: three share two cores.
+WORKERS ?= 3
 # Tests start Python many times: what it compiles is kept, and so are the assertions that pytest rewrites.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -20,7 +22,7 @@ install: $(VENV)/bin/python  ## build the wheel, and try it in bare environments
 	$(BIN)/python tools/try_install.py
 
 test: $(VENV)/.dev lint types layers  ## everything that must hold, in a few minutes
-	$(BIN)/pytest -n 2 --dist worksteal --timeout 300  # a test that hangs is a test that fails
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal --timeout 300  # a test that hangs is a test that fails
 
 verify: $(VENV)/.dev  ## the same tests at full counts
 	TACIT_FULL=1 $(BIN)/pytest -n 2 --dist worksteal

@@ -33,7 +33,7 @@ if not FULL and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 2**33:
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a job in the background; some tests interrupt themselves
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-settings.register_profile("quick", max_examples=50, deadline=None)  # of tests that do not say how many
+settings.register_profile("quick", max_examples=25, deadline=None)  # of tests that do not say how many
 settings.register_profile("full", max_examples=100, deadline=None)  # how long a machine takes is no fact
 settings.load_profile("full" if FULL else "quick")
 

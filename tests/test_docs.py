@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from tests.support.counts import FULL
+from tests.support.counts import FULL, some
 from tests.support.started import Starter, starter
 
 import tacit.local
@@ -177,15 +177,18 @@ EXAMPLES = [path for path in sorted((ROOT / "examples").glob("*.py")) if find_sp
 
 
 PICTURES = [path for path in EXAMPLES if "sys.argv" in path.read_text(encoding="utf-8")]
+# By default each example runs once: one half of those that draw a picture without arguments, the other half with one.
+DRAWN = some(PICTURES, 2, 1)
+ALONE = [path for path in EXAMPLES if FULL or path not in DRAWN]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+@pytest.mark.parametrize("example", ALONE, ids=lambda path: path.name)
 def test_an_example_runs_without_arguments_and_leaves_nothing(example, tmp_path, started):
     assert run_script(example, [], tmp_path, started)  # it prints what it finds
     assert {path.name for path in tmp_path.iterdir()} <= {"out", "err"}  # where the output was caught
 
 
-@pytest.mark.parametrize("example", PICTURES, ids=lambda path: path.name)
+@pytest.mark.parametrize("example", DRAWN, ids=lambda path: path.name)
 def test_an_example_writes_its_picture_where_it_is_told(example, tmp_path, started):
     run_script(example, ["drawn.svg"], tmp_path, started)
     assert "</svg>" in (tmp_path / "drawn.svg").read_text(encoding="utf-8")

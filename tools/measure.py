@@ -82,12 +82,23 @@ def targets(node: ast.Import | ast.ImportFrom, module: str, is_package: bool, kn
     return found if inside_only else found | ({base} & known)
 
 
+def statements_in(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """All statements, each before those inside of it; expressions, which hold none, are not walked through."""
+    for node in body:
+        yield node
+        for field in ("body", "orelse", "finalbody"):
+            yield from statements_in(getattr(node, field, []))
+        for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+            yield from statements_in(part.body)
+
+
 def deferred_in(tree: ast.Module) -> list[ast.Import | ast.ImportFrom]:
     """The import statements that stand inside functions."""
     inside: dict[int, ast.Import | ast.ImportFrom] = {}
-    for node in ast.walk(tree):
+    for node in statements_in(tree.body):
         if isinstance(node, Function):
-            inside |= {id(part): part for part in ast.walk(node) if isinstance(part, ast.Import | ast.ImportFrom)}
+            within = statements_in(node.body)
+            inside |= {id(part): part for part in within if isinstance(part, ast.Import | ast.ImportFrom)}
     return list(inside.values())
 
 
@@ -134,8 +145,8 @@ def cycles_inside_packages(trees: dict[str, ast.Module], paths: dict[str, Path],
     graph: dict[str, set[str]] = {module: set() for module in trees}
     for module, tree in trees.items():
         is_package = paths[module].name == "__init__.py"
-        inner = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
-        for node in inner if deferred else imports_in(tree.body):
+        every = (node for node in statements_in(tree.body) if isinstance(node, ast.Import | ast.ImportFrom))
+        for node in every if deferred else imports_in(tree.body):
             for other in targets(node, module, is_package, known) - {module}:
                 if room(other) == room(module):
                     graph[module].add(other)
@@ -195,7 +206,7 @@ def measure(source: Path) -> dict[str, int | float]:
         if isinstance(node, ast.ClassDef) and is_public(node.name)
     )
     deferred = {module: deferred_in(tree) for module, tree in trees.items()}
-    every = [node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, Function)]
+    every = [node for tree in trees.values() for node in statements_in(tree.body) if isinstance(node, Function)]
     public = [node for tree in trees.values() for node in public_functions(tree)]
     return {
         "files": len(lengths),

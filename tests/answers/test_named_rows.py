@@ -52,6 +52,7 @@ def test_other_rows_keep_theirs(sql: str) -> None:
     assert kinds(sql)[-1] is not IntervalKind.NONE
 
 
+@pytest.mark.slow
 def test_a_geometric_mean_over_a_window_is_that_of_the_released_numbers(tmp_path: Path) -> None:
     with tacit.open(build_clinic(tmp_path)) as curator:
         question = "SELECT ward, COUNT(*) AS n, GEOMEAN(COUNT(*)) OVER () AS g FROM visits GROUP BY ward"

@@ -164,6 +164,7 @@ def rows_of(answer: Any) -> list[tuple[Any, ...]]:
     return [tuple(cell.value for cell in row) for row in answer.cells()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", PUBLIC)
 def test_a_question_over_public_tables_is_exact_and_free(sql: str, ada: Analyst, plain: Any) -> None:
     before = ada.budget.own

@@ -313,6 +313,7 @@ def test_a_cap_below_what_is_spent_is_not_what_check_promises(tacit, folder):
     assert "· ledger.store: was not read, so what is spent is not known:" in shown.stdout
 
 
+@pytest.mark.slow
 def test_check_says_what_the_caps_leave_out(tacit, tmp_path):
     # one unit with 5 rows in each of 2 groups, and one with a single row: 11 rows
     rows = ["who,part"] + ["a,x"] * 5 + ["a,y"] * 5 + ["b,x", ",x"]  # and a row of nobody

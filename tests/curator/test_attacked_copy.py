@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.support.counts import some
 from tests.support.policies import policy_of
 
 import tacit
@@ -15,6 +17,7 @@ from tacit.errors import ErrorCode, PolicyError, Refused
 from tacit.plan.bind_question import plan_for
 from tacit.policy.load import load
 
+NAMES = ["unit", "rowid", "first", "rows", "copy", "c0", "x0", "ROWID"]
 MANY = {"max_groups": 100, "max_rows_per_group": 100}
 
 
@@ -61,8 +64,7 @@ def test_a_unit_in_another_case_is_the_declared_column(unit):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["unit", "rowid", "first", "rows", "copy", "c0", "x0", "ROWID"])
-@pytest.mark.parametrize("role", ["column", "unit", "both"])
+@pytest.mark.parametrize(("name", "role"), some(product(NAMES, ("column", "unit", "both")), 2))
 def test_columns_may_have_names_that_a_copy_uses(name, role, monkeypatch):
     from tacit.engines import ingest
 

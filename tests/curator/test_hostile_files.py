@@ -28,7 +28,7 @@ from tacit.cli.main import main
 
 SEED = int(os.environ.get("TACIT_SEED", "18"))
 CASES = corpus(FULL)
-EACH = 20 if FULL else 3  # random questions for each case that opens: about 10,000, or 130
+EACH = 20 if FULL else 1  # random questions for each case that opens: about 10,000, or 50
 # At epsilon 30 a count has noise with probability 2 exp(-30) / (1 + exp(-30)) < 2e-13. A run of every day has some 500
 # counts and a full one fewer than 5,000: a false alarm has probability below 1e-9. A budget of 1000 holds 33 facts.
 EXACT = 30

@@ -203,6 +203,7 @@ def plain_key(value: Any) -> Any:
     return value.date() if isinstance(value, datetime.datetime) else value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", QUESTIONS)
 def test_the_answer_is_that_of_plain_sql(text, shop):
     size = len(parse(text).keys)

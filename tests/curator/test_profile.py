@@ -127,7 +127,7 @@ def test_one_unit_moves_each_histogram_by_no_more_than_is_charged(neighbors, ove
     loaded = policy(neighbors)
     plan = ChargedProfile.make(loaded, 1)
     most, moved = (1 if neighbors == "add-remove" else 2), set()
-    for seed in range(40 if FULL else 2):
+    for seed in range(40 if FULL else 1):
         rng = random.Random(seed)
         rows = draw_rows(rng, 6)
         without = [row for row in rows if row["who"] != 3]
@@ -174,6 +174,7 @@ def test_an_engine_that_keeps_two_rows_is_caught():
 # The law
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
 def test_the_law_of_a_release_is_what_is_charged(neighbors):
     """Over all outcomes in the cells that differ, the largest ratio of probabilities is e^epsilon, and no more."""
@@ -256,6 +257,7 @@ def test_private_keys_need_a_delta_and_many_units():
 # Edge cases
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rows",
     [

@@ -48,7 +48,7 @@ from tacit.query.timestamps import HOUR, LAST, to_datetime, to_microseconds
 pytestmark = pytest.mark.slow
 
 NAN, INF = math.nan, math.inf
-DATABASES, MATCHED_DATABASES, IN_DUCKDB = (500, 120, 40) if FULL else (3, 2, 1)  # for each source and relation
+DATABASES, MATCHED_DATABASES, IN_DUCKDB = (500, 120, 40) if FULL else (2, 1, 1)  # for each source and relation
 FIRST = datetime.date(2025, 1, 28)
 DELTA = Fraction(1, 10**6)
 MOMENT = to_microseconds(datetime.datetime(2025, 1, 30, 23, 30))
@@ -601,9 +601,9 @@ def test_one_unit_moves_no_more_than_is_charged(neighbors, source):
 
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
 def test_the_same_in_duckdb(neighbors):
-    # By default one half of the sources under each relation.
+    # By default one in four of the sources under each relation.
     for number in range(IN_DUCKDB):
-        check(neighbors, f"duckdb {number}", some(SOURCES, 2, neighbors == "replace"), in_duckdb)
+        check(neighbors, f"duckdb {number}", some(SOURCES, 4, 2 * (neighbors == "replace")), in_duckdb)
 
 
 @pytest.mark.parametrize(

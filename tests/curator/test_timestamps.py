@@ -63,6 +63,7 @@ def moment(day: int, *time: int) -> datetime.datetime:
     return datetime.datetime(2025, 3, day, *time)
 
 
+@pytest.mark.slow
 def test_days_between_the_bounds_are_public_keys(ada: Analyst) -> None:
     answer = ask(ada, "SELECT DATE_TRUNC('day', t) AS day, COUNT(*) AS n FROM visits GROUP BY day")
     # The 30th had 23 hours.

@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import norm
 from tests.curator import test_sensitivity as worlds
 from tests.curator.test_clipping import AUTO, SOURCES, VISITS, planned
-from tests.support.counts import FULL
+from tests.support.counts import FULL, enough
 from tests.support.policies import policy_of
 from tests.support.statistics import strangeness
 
@@ -186,7 +186,7 @@ def test_an_answer_of_before_is_given_again(tmp_path, monkeypatch):
 def test_one_unit_moves_the_weights_by_one_at_most(source, relation):
     # Through policy, plan and engine: squares of all differences, in each round whatever was shown before.
     seen = 0
-    for seed in range(60 if FULL else 3):
+    for seed in range(60 if FULL else 1):
         rng = random.Random(f"weights {source} {seed}")
         others = [(rng.choice([0, 1, 2, None]), worlds.unit(rng, 4)) for _ in range(rng.randint(0, 3))]
         engines = [
@@ -327,6 +327,6 @@ def test_what_explain_and_answers_say():
 @pytest.mark.slow
 def test_a_policy_can_be_audited():
     with PolicyAuditor(AUTOMATIC, units=20) as auditor:
-        found = auditor.audit(LISTED, 1, samples=300)
+        found = auditor.audit(LISTED, 1, samples=enough(400))
     assert found.lower <= 1
-    assert found.samples == 300
+    assert found.samples == enough(400)

@@ -25,7 +25,7 @@ from tacit.engines.totals import ExactSums, GroupTotals, KeptRows, ValueCounts
 
 pytestmark = pytest.mark.slow
 
-EXAMPLES = 2000 if FULL else 60
+EXAMPLES = 2000 if FULL else 25
 
 sizes = st.lists(st.integers(0, 7), max_size=40)
 

@@ -22,7 +22,7 @@ from tacit.engines.bound_contributions import (
     hash_salt,
 )
 
-EXAMPLES = 2000 if FULL else 60
+EXAMPLES = 2000 if FULL else 25
 WORD = 2**64
 INT64 = 2**63
 
@@ -86,6 +86,7 @@ def chosen(some: list[tuple[int, int]], known: range, k: int, r: int, salt: str,
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(some=rows, k=caps, r=caps, salt=st.sampled_from(["", "salt", "another"]))
 def test_the_loop_keeps_the_rows_that_the_theorem_names(some, k, r, salt):
@@ -94,6 +95,7 @@ def test_the_loop_keeps_the_rows_that_the_theorem_names(some, k, r, salt):
     assert chosen(some, known, k, r, salt) == by_the_theorem(some, known, k, r, salt)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32])
 def test_groups_may_be_numbered_in_fewer_bytes(kind):
     some = [(unit, (unit * unit + i * 3) % 11 - 5) for unit in range(40) for i in range(unit)]
@@ -156,6 +158,7 @@ def test_every_group_and_every_row_of_it_has_the_same_chance():
         assert not low <= 1.1 * chance * units <= high
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(some=rows, total=caps, salt=st.sampled_from(["", "salt"]))
 def test_of_all_rows_of_a_unit_those_are_left_that_the_theorem_names(some, total, salt):

@@ -328,9 +328,10 @@ def test_random_aggregations(opened, rng):
         engines[0].close()
 
 
-SEEDS = [("duckdb", seed, 40) for seed in range(300 if FULL else 4)]
-SEEDS += [("postgres", seed, 40) for seed in range(300 if FULL else 3)]
-SEEDS += [("spark", 1000 + seed, 8) for seed in range(20 if FULL else 1)]  # each question takes Spark a while
+SEEDS = [("duckdb", seed, 40) for seed in range(300 if FULL else 2)]
+SEEDS += [("postgres", seed, 40) for seed in range(300 if FULL else 2)]
+# Each question takes Spark a while.
+SEEDS += [("spark", 1000 + seed, 8 if FULL else 4) for seed in range(20 if FULL else 1)]
 
 
 @pytest.mark.parametrize(("kind", "seed", "size"), SEEDS)

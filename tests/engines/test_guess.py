@@ -52,6 +52,7 @@ words = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=examples(60))
 @given(st.lists(words, min_size=1, max_size=4))
 def test_no_value_is_lost_by_reading_it_in_the_guessed_type(values):

@@ -74,6 +74,7 @@ def pairs_by_hand(a: list[Row], b: list[Row], most: int) -> Counter[int]:
 ROWS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 6), st.integers(0, 5)), max_size=30)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(a=ROWS, b=ROWS, most=st.integers(1, 6))
 def test_rows_that_where_can_keep_are_evenly_spaced_and_then_joined(a: list[Row], b: list[Row], most: int) -> None:
@@ -131,6 +132,7 @@ def test_nothing_is_changed_where_rows_are_found_once() -> None:
     assert limit_joins(node) is node
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("joins", [1, 3, 6])
 def test_a_unit_with_very_many_rows_is_joined_in_bounded_work(joins: int) -> None:
     """A unit with 30,000 rows would make 9e8 pairs in one join, and 2e31 in six: more than there is time for."""
@@ -145,6 +147,7 @@ def test_a_unit_with_very_many_rows_is_joined_in_bounded_work(joins: int) -> Non
     assert cells[0] > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", ["", "a.k", "a.t"])
 @pytest.mark.parametrize("others", [[], [(2, 5, 5)]])
 def test_caps_that_multiply_beyond_any_integer_fail_for_no_row(keys: str, others: list[Row]) -> None:
@@ -192,6 +195,7 @@ def test_rows_of_one_unit_are_looked_up_one_by_one(sql: str) -> None:
     assert cells[0] > others // 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["a.t || b.t", "REPLACE(a.t, '1', 'long')", "LPAD(a.t, 9, 'x')"])
 def test_fewer_rows_are_matched_where_texts_are_put_together(text: str) -> None:
     rows = [(1, place % 90, place % 7) for place in range(1_500)]

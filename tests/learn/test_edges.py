@@ -34,7 +34,7 @@ from tacit.learn.base import PrivateLinearModel
 from tacit.learn.sums import on_grid, quantize, round_weights, split_in_units
 from tacit.sampling.bits import ReplayBits
 
-SETTINGS, PAIRS = (760, 15) if FULL else (75, 4)
+SETTINGS, PAIRS = (760, 15) if FULL else (36, 4)
 EDGES = [0.0, -0.0, 5e-324, 2.3e-308, 1e-100, 1e-7, 0.5, 1.0, -1.0, 3.0, 1e7, 1e100, -1e100, 1e308, -1.79e308, np.nan]
 ORDINARY = [0.0, 0.25, 0.5, 1.0, -1.0]
 BOUNDS = [

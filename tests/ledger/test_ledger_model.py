@@ -314,8 +314,8 @@ def run(new_place: Callable[[], Path | str], examples: int) -> None:
 def test_histories_agree_with_the_model(full):
     numbers = itertools.count()
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
-        run(lambda: Path(folder) / f"{next(numbers)}", 1000 if full else 50)
+        run(lambda: Path(folder) / f"{next(numbers)}", 1000 if full else 20)
 
 
 def test_histories_agree_with_the_model_on_postgres(postgres, full):
-    run(lambda: fresh(postgres), 150 if full else 10)
+    run(lambda: fresh(postgres), 150 if full else 4)

@@ -304,7 +304,7 @@ def walk(place: Path | str, path: list[tuple[str, object]]) -> None:
 
 @pytest.mark.slow
 def test_no_walk_of_the_clock_grants_a_month_twice(full):
-    @settings(max_examples=2000 if full else 80, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=2000 if full else 30, deadline=None, derandomize=True, database=None)
     @given(st.lists(steps, max_size=25))
     def check(path):
         with tempfile.TemporaryDirectory(dir=MEMORY) as folder:

@@ -217,8 +217,8 @@ def run(new_place: Callable[[], Path | str], walks: int) -> None:
 def test_nobody_sees_more_outcomes_than_they_were_charged_for(full):
     numbers = itertools.count()
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
-        run(lambda: Path(folder) / f"{next(numbers)}", 2000 if full else 40)
+        run(lambda: Path(folder) / f"{next(numbers)}", 2000 if full else 15)
 
 
 def test_nobody_sees_more_outcomes_than_they_were_charged_for_on_postgres(postgres, full):
-    run(lambda: fresh(postgres), 150 if full else 6)
+    run(lambda: fresh(postgres), 150 if full else 3)

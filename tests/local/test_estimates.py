@@ -51,6 +51,7 @@ def covers_at_least(hits, tries, confidence):
     return bdtr(hits, tries, confidence) > 1e-11
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_estimates_are_unbiased_and_intervals_cover(kind, full):
     # 300 surveys or more of 200 people. The mean of each of 6 estimates is within 6.8 standard errors of the truth, and

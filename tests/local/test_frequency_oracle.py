@@ -70,6 +70,7 @@ def test_the_exact_epsilon_of_the_encoder_is_the_claim(protocol):
     assert basic.epsilon(protocol.loss()) == protocol.epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", SMALL, ids=name_of)
 def test_p_and_q_are_what_the_matrix_says_for_every_pair_of_values(protocol):
     root = rational_exp_half(protocol.epsilon)
@@ -95,6 +96,7 @@ def places(protocol, reports):
     return lookup[reports[:, 0]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", [kind(4, 1) for kind in KINDS], ids=name_of)
 def test_reports_have_the_law_of_the_matrix(protocol):
     # Chi square over the reports of value 2, in a vector and alone: p > 1e-11 for each of 14, a false alarm below 1e-9.
@@ -211,6 +213,7 @@ def test_subset_selection_is_the_most_accurate_and_chooses_the_best_size():
         assert protocol.variance(1) == pytest.approx(min(spreads), rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1, 4])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_measured_variance_is_the_closed_form(kind, epsilon, full):

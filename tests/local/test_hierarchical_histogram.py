@@ -70,6 +70,7 @@ def test_consistent_shares_are_left_as_they_are():
     assert tree.fit([rows @ leaves for rows in design(tree)], [1.0, 2.0, 3.0]) == pytest.approx(leaves)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [KAryRandomizedResponse, OptimizedUnaryEncoding])
 def test_ranges_are_unbiased_and_their_intervals_hold(make):
     asked = HierarchicalHistogram(make, size=16, epsilon=3)
@@ -117,6 +118,7 @@ def at_the_estimated_place(found, rank):
     return [min(int(np.searchsorted(below, rank + move)), last) for move in (-wide, wide)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [OptimizedUnaryEncoding, KAryRandomizedResponse])
 def test_quantile_intervals_cover_at_all_ranks(make):
     asked, users, runs = HierarchicalHistogram(make, size=64, epsilon=1), 3000, 3000 if FULL else 500

@@ -44,6 +44,7 @@ def test_the_exact_epsilon_of_the_table_is_the_claim(protocol, epsilon, steps):
     assert asked.loss() == PureDp(epsilon)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @settings(max_examples=40, deadline=None)
 @given(steps=st.integers(1, 40), epsilon=st.fractions(Fraction(1, 20), 8, max_denominator=100))
@@ -104,6 +105,7 @@ def test_the_estimate_is_close_to_the_mean_of_a_crowd(protocol):
     assert found.low < 30 < found.high and found.users == 40_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("users", [20, 500])
 def test_intervals_hold_the_mean_at_least_as_often_as_they_say(protocol, users, full):

@@ -244,6 +244,7 @@ def test_all_questions_are_better_for_common_values_at_a_large_epsilon():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", list(BudgetStrategy))
 def test_both_ways_cost_epsilon_and_their_intervals_hold_for_everyone(way):
     asked = MultiAttributeProtocol(KAryRandomizedResponse, (2, 4), Fraction(2), way)

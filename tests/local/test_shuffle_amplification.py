@@ -152,6 +152,7 @@ def test_a_known_variation_is_enough_for_the_bound(data):
         assert true_delta(rows[0], rows[1], rest, part * local) <= crowd.delta(part * local) + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", SMALL, ids=repr)
 def test_the_bounds_of_a_protocol_hold_between_them_the_delta_of_its_worst_crowds(protocol):
     rows = table(protocol)
@@ -257,6 +258,7 @@ def test_a_kept_answer_is_shuffled_at_the_epsilon_of_one_report():
     assert 0.15 < low < high <= ShuffleAmplification(protocol.epsilon_after(1), 1000).bounds(DELTA)[1] < 0.285
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
     [
@@ -287,6 +289,7 @@ def test_numbers_are_shuffled_as_well():
     assert ends.least_delta(0.2) == pytest.approx(coin.least_delta(0.2), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_upper_bounds_are_the_published_numbers():
     # Feldman, McMillan, Talwar 2023: C of n - 1 are clones, each with 2/(E + 1); A of them are of the first kind; the
     # person herself is of it with E/(E + 1) or with 1/(E + 1).
@@ -371,6 +374,7 @@ def test_the_excess_of_uneven_halves_is_the_expectation_by_enumeration(half):
         assert exact * (1 - 1e-6) < found <= exact
 
 
+@pytest.mark.slow
 def test_the_strides_of_uneven_halves_stay_below_and_close():
     # 100,000 people: A, B and neither with 0.3, 0.1 and 0.6, a deviation of C of 155: every second c is computed
     users, plus, minus, rest = 100_000, 1.0, 2.6, 0.07
@@ -399,6 +403,7 @@ def test_the_strides_of_a_large_crowd_stay_outside_and_close():
     assert expected_positive_part(users, 0.5, plus, minus, upper=False) <= upper
 
 
+@pytest.mark.slow
 def test_the_machines_incomplete_beta_function_is_good_to_the_margin():
     with working_precision(256):
         for tosses in (10**3, 10**6, 10**8):
@@ -412,6 +417,7 @@ def test_the_machines_incomplete_beta_function_is_good_to_the_margin():
                     assert float(abs(arb(betainc(k, tosses - k + 1, half)) / exact - 1).mid()) < 2.0**-32
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("local", [0.5, 1.0, 4.0])
 @pytest.mark.parametrize("users", [100, 10_000])
 def test_upper_is_at_least_lower_and_both_are_monotone(local, users):

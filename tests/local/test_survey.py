@@ -214,6 +214,7 @@ def test_a_crowd_of_liars_moves_an_estimate_by_no_more_than_the_sum():
     assert 0.05 < moved <= 100 * clean.influence == pytest.approx(0.2)
 
 
+@pytest.mark.slow
 def test_intervals_cover_with_at_least_their_confidence():
     # 2,000 surveys of 200 people, a tenth of whom say yes, at epsilon 1. Each interval misses with probability at most
     # 0.05; more than 164 misses have probability below 1e-9 then. Power: half of the width misses far more often.
@@ -315,6 +316,7 @@ def test_the_text_of_a_report_says_what_made_up_ones_can_do():
     assert "1,000 reports" in shown and "●" in shown and max(map(len, shown.splitlines())) <= 90
 
 
+@pytest.mark.slow
 def test_the_picture_says_how_many_reports_and_how_sure(tmp_path):
     pytest.importorskip("matplotlib")
     survey = parse_survey({"id": "a", "title": "A title " * 20, "questions": [YES_NO]})

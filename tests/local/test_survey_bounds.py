@@ -58,6 +58,7 @@ def factors(said):
     return [read(found) for found in re.findall(r"([0-9][0-9,.]*(?:e\+[0-9]+)?) times surer", said)]
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.lists(EPSILONS, min_size=1, max_size=4))
 def test_at_most_so_many_times_surer_is_rounded_up(epsilons):
@@ -77,6 +78,7 @@ def test_at_most_so_many_times_surer_is_rounded_up(epsilons):
         assert one * (1 - TINY) <= factor <= one * Decimal("1.1")
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.lists(EPSILONS, min_size=1, max_size=4))
 def test_an_epsilon_is_rounded_up_wherever_it_is_printed(epsilons):
@@ -174,6 +176,7 @@ def test_how_far_an_interval_reaches_is_rounded_up():
 # Estimates and their intervals.
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(EPSILONS, st.integers(1, 30), st.data())
 def test_a_shown_estimate_lies_in_its_interval(epsilon, users, data):

@@ -245,6 +245,7 @@ def test_the_loss_is_what_was_paid_for():
             assert spent == sorted(spent)
 
 
+@pytest.mark.slow
 def test_shown_as_often_as_the_definition_says():
     # 40,000 copies of one small input in one release: keys of copies are independent, and noise is drawn for each.
     selection = small(Neighbors.ADD_REMOVE, 2)

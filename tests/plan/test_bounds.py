@@ -23,7 +23,7 @@ from tacit.query.functions import MAX_POWER, MOST_PATTERN, MOST_TEXTS, Function
 from tacit.query.nodes import Call, Case, Clamp, ColumnReference, Literal, ReleasedKey, ReleasedValue, Scalar, walk
 from tacit.query.types import Type
 
-EXAMPLES = 3_000 if FULL else 100
+EXAMPLES = 3_000 if FULL else 50
 FIRST, LAST = datetime.date(2019, 12, 30), datetime.date(2024, 2, 29)
 
 

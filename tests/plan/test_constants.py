@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 from tests.support.bits import Ones
-from tests.support.counts import FULL
+from tests.support.counts import FULL, some
 from tests.support.policies import caps, policy_of
 
 from tacit.answers.post_process import post_process
@@ -168,7 +168,8 @@ def test_tables_in_the_text_are_free_and_as_in_duckdb(sql: str, plain: str | Non
         assert in_order(answered(sql, engine)) == in_order(connection.execute(plain or sql).fetchall())
 
 
-@pytest.mark.parametrize("sql", PAID)
+@pytest.mark.slow
+@pytest.mark.parametrize("sql", some(PAID, 2))
 def test_rows_are_joined_with_tables_in_the_text_as_in_duckdb(sql: str, worlds: Any) -> None:
     for engine, connection in worlds:
         expected = in_order(connection.execute(sql).fetchall())

@@ -1,7 +1,7 @@
 """The discrete Gaussian law, exactly, by rejection and by table.
 
 Some thirty tests of fit, each with a false alarm of 1e-11: less than 1e-9 together. Each also rejects a variance that
-is off by a tenth, or by a fourth where it says so.
+is off by a tenth, or by a fifth or a fourth where it says so.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import cache
 import numpy as np
 import pytest
 from flint import arb
+from tests.support.counts import OFF
 
 from tacit.arithmetic import to_interval, working_precision
 from tacit.errors import ParameterError
@@ -77,9 +78,10 @@ def settled(monkeypatch) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("variance", [*VARIANCES, BEYOND], ids=str)
 def test_one_at_a_time(p_value, variance, full):
-    # A variance off by a tenth: the statistic is about count * 2 * 0.05^2, that is 225; 46 to 130 is 1e-11.
+    # A variance off by a tenth: the statistic is about count * 2 * 0.05^2, that is 225 where the count is 45,000; off
+    # by a fifth it is so with a quarter of the draws, and 46 to 130 is 1e-11.
     bits = ReplayBits(f"one {variance}".encode())
-    check(p_value, [draw(variance, bits) for _ in range(200_000 if full else 45_000)], variance)
+    check(p_value, [draw(variance, bits) for _ in range(200_000 if full else 13_000)], variance, OFF)
 
 
 @pytest.mark.parametrize("variance", VARIANCES, ids=str)

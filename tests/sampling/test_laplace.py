@@ -47,12 +47,12 @@ def certified(monkeypatch) -> list[int]:
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", [*SCALES, BEYOND], ids=str)
 def test_one_at_a_time(fit, scale, full):
-    count = 100_000 if full else 20_000
+    count, off = (100_000, Fraction(11, 10)) if full else FEWER
     bits = ReplayBits(f"one {scale}".encode())
     drawn = [draw(scale, bits) for _ in range(count)]
     assert fit(drawn, scale) > ALARM
-    assert fit(drawn, scale * Fraction(11, 10)) < ALARM
-    assert fit(drawn, scale * Fraction(9, 10)) < ALARM
+    assert fit(drawn, scale * off) < ALARM
+    assert fit(drawn, scale * (2 - off)) < ALARM
 
 
 @pytest.mark.parametrize("scale", SCALES, ids=str)

@@ -32,5 +32,5 @@ def some(cases: Iterable[Case], one_in: int, first: int = 0) -> list[Case]:
 
 
 def examples(count: int) -> int:
-    """How many examples a property is tried on: `count` at full counts, else a quarter of them."""
-    return count if FULL else count // 4
+    """How many examples a property is tried on: `count` at full counts, else an eighth of them."""
+    return count if FULL else max(count // 8, 5)

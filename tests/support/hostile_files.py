@@ -40,32 +40,33 @@ _SUBJECTS = (
 # One or a few of each rule: what is quick enough for every run.
 _EVERY_DAY = """
     parquet-byte-dictionary-first-group-column
+    parquet-byte-plain-later-group-column
     parquet-byte-unit parquet-byte-undeclared parquet-byte-through
     parquet-name-not-utf8 csv-bad-text-late-row csv-utf16
-    texts-parquet
-    folder-text-second folder-zero-rows-text-second
+    texts-parquet texts-as-unit-duckdb
+    folder-text-second folder-missing-second folder-zero-rows-text-second
     folder-empty-file folder-hive
-    one-person-int-text
+    one-person-int-text one-person-decimal-scales
     path-partition-key-parquet path-partition-unit-csv path-brackets
     view-cast view-error view-division view-valid
-    collation-nocase-key collation-nocase-unique-public
+    collation-nocase-key collation-nocase-unit collation-nocase-undeclared collation-nocase-unique-public
     generated-virtual macro-floor
-    floats-parquet floats-never-missing integers-duckdb
+    floats-parquet floats-csv floats-never-missing integers-duckdb integers-csv
     dates-parquet dates-infinite many-rows-parquet
     zero-rows-parquet zero-columns
-    name-quote-parquet name-hash-unit
-    names-twice-parquet names-twice-pandas names-empty-csv
-    parquet-truncated-half duckdb-truncated-end
-    empty-file-parquet no-such-file csv-named-parquet
-    csv-late-short-row csv-late-unclosed-quote csv-nul-in-text
+    name-quote-parquet name-newline-csv name-hash-unit name-semicolon-duckdb
+    names-twice-parquet names-cased-unit-parquet names-twice-pandas names-empty-csv
+    parquet-truncated-half parquet-damaged-50 duckdb-truncated-half duckdb-truncated-end duckdb-damaged-65
+    empty-file-parquet empty-file-duckdb no-such-file csv-named-parquet
+    csv-late-short-row csv-late-long-row csv-late-unclosed-quote csv-nul-in-text
     csv-header-twice csv-late-bad-number csv-dates-and-bools
     statistics-of-a-number
-    parquet-replaced-while-open parquet-deleted-while-open
+    parquet-replaced-while-open parquet-deleted-while-open csv-deleted-while-open
     duckdb-truncated-while-open view-overwritten-while-open
-    frame-objects-surrogates frame-nullable-uint frame-arrow-chunked
-    frame-arrow-dictionary-beyond frame-arrow-dictionary-bad-text
+    frame-objects-surrogates frame-categorical-text frame-nullable-uint frame-arrow-chunked
+    frame-arrow-sliced frame-arrow-dictionary frame-arrow-dictionary-beyond frame-arrow-dictionary-bad-text
     frame-arrow-bad-text frame-arrow-null-type
-    types-together unit-types-together
+    types-together times-together unit-types-together
 """
 
 

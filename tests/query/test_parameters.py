@@ -94,3 +94,57 @@ def test_what_does_not_fit_is_refused_with_a_fix(sql, values, what):
     with pytest.raises(ParameterError) as error:
         bind_parameters(sql, values)
     assert what in str(error.value) and error.value.fix
+
+
+class Injected(float):
+    """A number that shows itself as SQL."""
+
+    def __repr__(self) -> str:
+        return "0 OR b > 3"
+
+    __str__ = __format__ = lambda self, *_: "0 OR b > 3"
+
+
+class InjectedInteger(int):
+    __repr__ = __str__ = Injected.__repr__
+    __format__ = lambda self, *_: "0 OR b > 3"  # noqa: E731
+    __index__ = lambda self: 3  # noqa: E731
+
+
+class InjectedText(str):
+    __slots__ = ()
+
+    def replace(self, *_) -> str:
+        return self
+
+    def __str__(self) -> str:
+        return "' OR b > 3 --"
+
+
+class InjectedDate(datetime.date):
+    def isoformat(self) -> str:
+        return "2024-01-01' OR b > 3 --"
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (Injected(4.5), "4.5"),
+        (Injected(-0.0), "(-0.0)"),
+        (InjectedInteger(-7), "(-7)"),
+        (InjectedText("it's"), "'it''s'"),
+        (InjectedDate(2024, 2, 1), "DATE '2024-02-01'"),
+        (numpy.float64(4.5), "4.5"),
+        (numpy.str_("it's"), "'it''s'"),
+        (numpy.array([1, 2]), "ARRAY[1, 2]"),
+        ([numpy.float64(0.5), Injected(1.5)], "ARRAY[0.5, 1.5]"),
+    ],
+)
+def test_a_subclass_is_written_as_the_value_that_it_is(value, written):
+    assert bind_parameters(SQL, [value]) == SQL.replace("$1", f" {written} ")
+
+
+@pytest.mark.parametrize("value", [numpy.datetime64(5, "ns"), numpy.array([[1]]), numpy.array(["NaT"], "M8[ns]")])
+def test_what_numpy_has_and_questions_do_not_is_an_error(value):
+    with pytest.raises(ParameterError, match="is no value that can be written"):
+        bind_parameters(SQL, [value])

@@ -76,27 +76,45 @@ def _find_parameters(sql: str) -> list[tuple[int, int, int]]:
 def _check(value: Any, place: int, *, inside: bool = False) -> Any:
     """A value as it is written, or an error that says which one is none; the value itself is not shown."""
     name = f"parameters: value {place}"
-    if hasattr(value, "item") and not isinstance(value, int | float | str):  # numpy's numbers
-        value = value.item()
+    value = _from_arrays(value)
     match value:
-        case None | bool() | datetime.date():
+        case None | bool():
+            return value
+        case datetime.date():
             if isinstance(value, datetime.datetime) and value.tzinfo is not None:
                 raise ParameterError(name, "has a zone", fix="give the time in the column's own zone, without one")
-        case int() if abs(value) >= 10**_MOST_DIGITS:
-            raise ParameterError(name, "has too many digits", fix="give a smaller number")
-        case float() | Decimal() if not math.isfinite(value) or abs(Decimal(value).adjusted()) > _MOST_DIGITS:
-            raise ParameterError(name, "is not finite, or has too many digits", fix="give a smaller number")
-        case str() if "\0" in value:
-            raise ParameterError(name, "holds a NUL character", fix="remove it")
+            if value != value:  # noqa: PLR0124 - a missing time of pandas is a time, and not itself
+                raise ParameterError(name, "is no time", fix="give None where there is none")
+            return value
+        case int():
+            value = int.__add__(value, 0)  # a plain one: a subclass may write itself in its own way
+            if abs(value) >= 10**_MOST_DIGITS:
+                raise ParameterError(name, "has too many digits", fix="give a smaller number")
+            return value
+        case float() | Decimal():
+            value = float.__mul__(value, 1.0) if isinstance(value, float) else Decimal(value)
+            if not math.isfinite(value) or abs(Decimal(value).adjusted()) > _MOST_DIGITS:
+                raise ParameterError(name, "is not finite, or has too many digits", fix="give a smaller number")
+            return value
+        case str():
+            value = str.__str__(value)
+            if "\0" in value:
+                raise ParameterError(name, "holds a NUL character", fix="remove it")
+            return value
         case list() | tuple() if not inside and len(value) <= _MOST_ITEMS:
             return [_check(item, place, inside=True) for item in value]
-        case int() | float() | Decimal() | str():
-            pass
-        case _:
-            what = f"is no value that can be written, got {type(value).__name__}"
-            fix = "give numbers, texts, dates, conditions, None, or a list of these for = ANY($1)"
-            raise ParameterError(name, what, fix=fix)
-    return value
+    what = f"is no value that can be written, got {type(value).__name__}"
+    fix = "give numbers, texts, dates, conditions, None, or a list of these for = ANY($1)"
+    raise ParameterError(name, what, fix=fix)
+
+
+def _from_arrays(value: Any) -> Any:
+    """The Python value of a number, a date or an array of numpy; what would be read as a number of nanoseconds stays."""
+    if not hasattr(value, "tolist"):
+        return value
+    found = value.tolist()
+    is_time = getattr(getattr(value, "dtype", None), "kind", "") in {"M", "m"}
+    return value if is_time and not isinstance(found, datetime.date) else found
 
 
 def write_literal(value: object) -> str:
@@ -116,9 +134,9 @@ def write_literal(value: object) -> str:
         case list():
             return f"ARRAY[{', '.join(map(write_literal, value))}]"
         case datetime.datetime():
-            return f"TIMESTAMP '{value.isoformat(' ')}'"
+            return f"TIMESTAMP '{datetime.datetime.isoformat(value, ' ')}'"
         case datetime.date():
-            return f"DATE '{value.isoformat()}'"
+            return f"DATE '{datetime.date.isoformat(value)}'"
         case _:
             return quote_text(str(value))
 

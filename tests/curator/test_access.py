@@ -24,6 +24,7 @@ from tests.support.counts import FULL, some
 import tacit
 from tacit.accounting.filters import BudgetCharge
 from tacit.curator.curator import Curator, open_policy
+from tacit.curator.describe_schema import describe_schema
 from tacit.curator.profile import find_profile
 from tacit.curator.resources import budget_limits
 from tacit.curator.tables import table_schemas
@@ -260,6 +261,12 @@ def test_a_unit_that_is_listed_and_hidden_cannot_be_named(text):
     with pytest.raises(Refused) as refused:
         planner.plan(Question(text, Fraction(1)), "ada")
     assert refused.value.code is ErrorCode.UNKNOWN_COLUMN
+
+
+def test_a_unit_that_is_listed_and_hidden_is_no_column_of_a_table():
+    policy = policy_for({"ada": NO_UNIT})
+    assert set(describe_schema(policy.asked_by("ada")).table_types("visits")) == {"ward", "age", "stay"}
+    assert "patient" in describe_schema(policy.asked_by("free")).table_types("visits")
 
 
 @pytest.mark.slow

@@ -180,3 +180,10 @@ def test_what_no_private_estimator_takes_is_refused_with_a_reason(kind, name):
         assert "protects nobody" in caught.value.what
         with pytest.raises(TacitError, match="protects nobody"):
             EVERY[kind](random_state=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in CLASSIFIERS if name not in {"search", "svc"}])
+def test_no_warning_tells_how_many_different_labels_occur(name):
+    # warnings are errors here; scikit-learn has one for more labels than half of the rows
+    CLASSIFIERS[name](classes=list(range(60))).fit(ROWS, np.arange(60), public=True)

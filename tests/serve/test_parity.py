@@ -230,6 +230,12 @@ def test_a_fit_is_refused_alike(ada, near, estimator, sql, target, epsilon):
         ({"parameters": {"C": [[1]]}}, "protocol"),
         ({"parameters": {"classes": ["x" * 2000]}}, "protocol"),
         ({"parameters": {**PARAMETERS, "C": 1e400}}, "parameter"),
+        ({"parameters": {**PARAMETERS, "norm": 10**400}}, "of another type, or too large"),
+        ({"parameters": {**PARAMETERS, "scaling": []}}, "scaling is by the bounds"),
+        (
+            {"estimator": "HistGradientBoostingClassifier", "parameters": {**PARAMETERS, "learning_rate": 10**400}},
+            "of another type, or too large",
+        ),
         ({"parameters": {**PARAMETERS, "classes": 5}}, "is not a list"),
         ({"parameters": {**PARAMETERS, "classes": list(range(51))}}, "51 classes, and a server takes 50 at most"),
         (

@@ -51,7 +51,8 @@ class Schema:
     def table_types(self, name: str) -> dict[str, str]:
         """Return the type of each column of a table that a question may name; Refused where there is no such table.
 
-        The column that says whose row it is may be named too. Its type is not declared; it is taken to be an integer.
+        The column that says whose row it is may be named too, unless it is a listed one that is hidden. Where its type
+        is not declared, it is taken to be an integer.
         """
         table = self.tables.get(name)
         if table is None:
@@ -59,7 +60,7 @@ class Schema:
             raise Refused(ErrorCode.UNKNOWN_TABLE, f"there is no table {name}", fix=f"the tables are {names}")
         types = {column: str(about["type"]) for column, about in table["columns"].items()}
         unit = table.get("unit", ROW)
-        if unit != ROW and "unit_through" not in table:
+        if unit != ROW and "unit_through" not in table and not table.get("unit_hidden", False):
             types.setdefault(unit, "int")
         return types
 

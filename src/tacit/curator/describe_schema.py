@@ -22,7 +22,17 @@ def describe_schema(policy: Policy, profile: DataProfile | None = None) -> Schem
     if profile is not None and policy.access is not None:
         shown = {table.name: {column.name for column in table.columns} for table in policy.tables}
         profile = profile.select_columns(shown)
-    return Schema(str(policy.neighbors), {table.name: _table_to_dict(table) for table in policy.tables}, profile)
+    tables = {table.name: _table_to_dict(table) | _tell_hidden_unit(table, policy) for table in policy.tables}
+    return Schema(str(policy.neighbors), tables, profile)
+
+
+def _tell_hidden_unit(table: Table, policy: Policy) -> dict[str, Any]:
+    """Whether the unit is a listed column that whoever asks may not name."""
+    declared = policy.declared_table(table.name)
+    assert declared is not None
+    if not isinstance(table.unit, str) or table.unit == ROW_UNIT or table.column(table.unit) is not None:
+        return {}
+    return {"unit_hidden": True} if declared.column(table.unit) is not None else {}
 
 
 def _table_to_dict(table: Table) -> dict[str, Any]:

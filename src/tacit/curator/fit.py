@@ -16,6 +16,8 @@ rows that a question leaves: such a policy is refused.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -28,7 +30,7 @@ from tacit.curator.ask import settle
 from tacit.curator.features import bind_feature
 from tacit.curator.fit_charge import calibrate_to_charge
 from tacit.engines.unit_rows import OneRowPerUnit
-from tacit.errors import ErrorCode, ParameterError, Refused
+from tacit.errors import ErrorCode, ParameterError, Refused, TacitError
 from tacit.learn.feature_encoding import FeatureEncoding
 from tacit.learn.released_weights import encode_weights, restore_model
 from tacit.plan.plan import MAX_EPSILON, MIN_EPSILON
@@ -162,7 +164,8 @@ class ChargedFit:
         nulls = ready.missing != "error"
         features = FeatureEncoding(tuple(bind_feature(field, nulls=nulls, at=query.at) for field in others))
         ready.set_params(bounds=features.bounds, **_reading_parameters(ready, features))
-        plan, loss, room = calibrate_to_charge(ready, len(features.names), price, lost)
+        with _check_parameters(estimator):
+            plan, loss, room = calibrate_to_charge(ready, len(features.names), price, lost)
         where = _target_filter(ready, wanted)
         columns = (*(field.bound.scalar for field in others), wanted.bound.scalar)
         node = OneRowPerUnit(relation.rows, where, relation.unit, columns)
@@ -196,6 +199,18 @@ class ChargedFit:
         found = restore_model(self.estimator, self.plan, self.features, claim.stored)
         found.receipt_ = claim.receipt
         return found
+
+
+@contextmanager
+def _check_parameters(estimator: PrivateLinearModel) -> Iterator[None]:
+    """Tell what parameters of a wrong type or size end in as an error of theirs. No row has been read by then."""
+    try:
+        yield
+    except TacitError:
+        raise
+    except (TypeError, ValueError, ArithmeticError):
+        what = f"a parameter of this {type(estimator).__name__} is of another type, or too large"
+        raise ParameterError("estimator", what, fix="leave out what need not be other than the default") from None
 
 
 def _to_labels(column: Any) -> Any:
@@ -240,7 +255,7 @@ def _clone_estimator(estimator: PrivateLinearModel, policy: Policy) -> PrivateLi
     found: PrivateLinearModel = clone(estimator)
     if not hasattr(estimator, "scaling"):  # trees have no scale
         return found
-    if estimator.scaling in {"norm", "ranges"}:
+    if estimator.scaling not in ("auto", "bounds"):
         what = "scaling is by the bounds of the policy here, which the owner knows the columns by"
         raise ParameterError("estimator", what, fix='scaling="bounds"')
     found.set_params(scaling="bounds")

@@ -15,7 +15,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tacit.arithmetic import Number, to_integer
@@ -23,6 +22,7 @@ from tacit.errors import ParameterError
 from tacit.learn.base import FitPlan, PrivateEstimator, check_fit_arguments, clear_fitted_attributes, select_rows
 from tacit.learn.facts import BitSource, Bounds, DeclaredParameters, Missing
 from tacit.learn.fit_budget import charge_fit
+from tacit.learn.labels import check_discrete
 from tacit.learn.linear import LogisticRegression
 from tacit.learn.losses import Array
 from tacit.learn.sums import on_grid
@@ -245,7 +245,7 @@ class AdditiveClassifier(ClassifierMixin, PrivateEstimator):
         check_fit_arguments(refused)
         clear_fitted_attributes(self)
         features, target = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite())
-        check_classification_targets(target)
+        check_discrete(target)
         features, target = select_rows(sample_weight, features, target, self.neighbors)
         columns = features.shape[1]
         plan = self.plan(columns, len(features))

@@ -30,6 +30,15 @@ def check_classes(classes: Collection[object] | None) -> Array:
     return np.unique(found)
 
 
+def check_discrete(labels: Array) -> None:
+    """Raise ValueError for numbers that are no whole ones: an error of whoever holds the rows, in scikit-learn's words.
+
+    scikit-learn's own check also warns where many different labels occur, which is private.
+    """
+    if labels.dtype.kind == "f" and not np.all(labels == np.floor(labels)):
+        raise ValueError("Unknown label type: continuous. A classifier has discrete classes; regressors take numbers.")
+
+
 def encode_labels(classes: Array, labels: Array) -> Array:
     """The place of each label among the classes. One outside of them is an error of whoever holds the rows."""
     known = np.asarray(labels.tolist()) if labels.dtype.kind == "O" else labels

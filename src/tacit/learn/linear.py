@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from tacit.arithmetic import Number, to_rational, to_rational_between
@@ -17,6 +16,7 @@ from tacit.errors import ParameterError
 from tacit.learn import labels
 from tacit.learn.base import PrivateLinearModel
 from tacit.learn.facts import BitSource, Bounds, Missing
+from tacit.learn.labels import check_discrete
 from tacit.learn.losses import Array, ConvexLoss, HuberLoss, LogisticLoss, MultinomialLoss, SmoothedHinge
 from tacit.learn.sums import on_grid
 
@@ -80,7 +80,7 @@ class _Classifier(ClassifierMixin, PrivateLinearModel):
 
     def _read(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
         features, target = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite())
-        check_classification_targets(target)
+        check_discrete(target)
         return features, target
 
     def _encode(self, target: Array) -> Array:

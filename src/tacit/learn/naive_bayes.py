@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from tacit.arithmetic import Number, to_rational
@@ -16,7 +15,7 @@ from tacit.errors import ParameterError
 from tacit.learn.base import check_fit_arguments
 from tacit.learn.columns import GroupMoments, estimate_moments
 from tacit.learn.facts import BitSource, Bounds, Missing
-from tacit.learn.labels import check_classes, encode_labels
+from tacit.learn.labels import check_classes, check_discrete, encode_labels
 from tacit.learn.losses import Array
 from tacit.learn.one import OneShotEstimator, ReleasePlan, center_and_half_width, scale_rows
 from tacit.sampling.bits import Bits
@@ -262,7 +261,7 @@ class GaussianNB(ClassifierMixin, OneShotEstimator):
 
     def _read(self, X: npt.ArrayLike, y: npt.ArrayLike | None) -> tuple[Array, Any]:
         features, target = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite())
-        check_classification_targets(target)
+        check_discrete(target)
         return features, target
 
     def _learn(self, plan: ReleasePlan[GroupMoments], features: Array, target: Any, bits: Bits) -> None:

@@ -9,14 +9,13 @@ from typing import Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from tacit.arithmetic import to_integer
 from tacit.errors import ParameterError
 from tacit.learn.base import check_fit_arguments
 from tacit.learn.facts import DeclaredParameters
-from tacit.learn.labels import check_classes, encode_labels
+from tacit.learn.labels import check_classes, check_discrete, encode_labels
 from tacit.learn.linear import Ridge
 from tacit.learn.losses import Array
 from tacit.learn.one import OneShotEstimator, clip_rows
@@ -339,7 +338,7 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):
 
     def _read(self, X: npt.ArrayLike, y: npt.ArrayLike | None) -> tuple[Array, Any]:
         features, target = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite())
-        check_classification_targets(target)
+        check_discrete(target)
         return features, target
 
 

@@ -249,8 +249,9 @@ class Policy:
     def _show_table(self, table: Table, shown: Mapping[str, tuple[Column, ...]]) -> Table:
         """A table as an analyst sees it who may name what is shown: with no name in it of what is hidden.
 
-        Where the way to its unit runs through something hidden, only the unit's name is told. People who are called
-        after a hidden table are called after the first table of theirs that is shown.
+        Where the way to its unit runs through something hidden, only the unit's name is told; rows can still be joined
+        on the column that leads there. People who are called after a hidden table are called after the first table of
+        theirs that is shown.
         """
         columns, unit, people = shown[table.name], table.unit, table.people
         hidden = {c.name.lower() for c in table.columns} - {c.name.lower() for c in columns}
@@ -260,7 +261,8 @@ class Policy:
             there = {c.name.lower() for c in above.columns} - {c.name.lower() for c in shown.get(above.name, ())}
             if above.name not in shown or unit.key.lower() in there or unit.column.lower() in hidden:
                 unit = self.unit_name(table)
-        if people not in shown and any(t.name == people for t in self.all_tables):
+        is_table = people.lower() in {t.name.lower() for t in self.all_tables}
+        if is_table and people.lower() not in {name.lower() for name in shown}:
             people = next(t.name for t in self.all_tables if t.people == people and t.name in shown)
         unique = tuple(key for key in table.unique if not hidden & {name.lower() for name in key})
         return replace(table, columns=columns, unit=unit, people=people, unique=unique)

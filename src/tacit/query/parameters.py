@@ -109,7 +109,7 @@ def _check(value: Any, place: int, *, inside: bool = False) -> Any:
 
 
 def _from_arrays(value: Any) -> Any:
-    """The Python value of a number, a date or an array of numpy; what would be read as a number of nanoseconds stays."""
+    """The Python value of a number, a date or an array of numpy; times that would be read as numbers stay."""
     if not hasattr(value, "tolist"):
         return value
     found = value.tolist()

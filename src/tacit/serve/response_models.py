@@ -204,6 +204,7 @@ class TableBody(BaseModel):
     unique: list[list[str]] | None = None
     unit: str | None = Field(None, description="Whose rows they are: a column, or row.")
     unit_through: UnitThroughBody | None = None
+    unit_hidden: bool = False
     people: str | None = None
     max_groups: int | None = None
     max_rows_per_group: int | None = None

@@ -14,7 +14,6 @@ import numpy.typing as npt
 import torch
 import torch.nn.functional as F
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -22,7 +21,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from tacit.arithmetic import Number, to_integer, to_rational
 from tacit.errors import ParameterError
 from tacit.learn.facts import BitSource, Bounds, Missing
-from tacit.learn.labels import check_classes, encode_labels
+from tacit.learn.labels import check_classes, check_discrete, encode_labels
 from tacit.learn.losses import Array
 from tacit.learn.noise import GridGaussian
 from tacit.learn.one import OneShotEstimator, ReleasePlan, scale_rows
@@ -243,7 +242,7 @@ class MLPClassifier(ClassifierMixin, _Perceptron):
 
     def _read(self, X: npt.ArrayLike, y: npt.ArrayLike | None) -> tuple[Array, Any]:
         features, labels = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite())
-        check_classification_targets(labels)
+        check_discrete(labels)
         self.classes_ = check_classes(self.classes)
         return features, encode_labels(self.classes_, labels).astype(np.int64)
 

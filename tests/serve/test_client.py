@@ -346,7 +346,7 @@ def test_what_is_of_another_shape_is_a_protocol_error(read, found):
 @pytest.mark.slow
 def test_the_python_of_the_guide_runs(served, monkeypatch, capsys):
     page = (Path(__file__).parents[2] / "docs" / "guide" / "serving.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    code = "\n".join(re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE))
     monkeypatch.setenv("TACIT_KEY", served.key("ada"))
     code = code.replace("https://127.0.0.1:8080", served.http).replace("clinic.tls.pem", str(served.cafile))
     found: dict[str, object] = {}

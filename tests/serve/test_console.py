@@ -24,7 +24,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.console import Page, Visitor
 
-from tacit.accounting.filters import BudgetCharge, BudgetStatus, compute_charge, compute_limits, is_admitted
+from tacit.accounting.filters import (
+    BudgetCharge,
+    BudgetStatus,
+    compute_charge,
+    compute_limits,
+    fraction_used,
+    is_admitted,
+)
 from tacit.accounting.interpretation import min_guessing_error
 from tacit.accounting.receipt import Receipt
 from tacit.answers.answer import Answer
@@ -567,7 +574,7 @@ def test_so_many_more_questions_fit_and_not_one_more(price, cap, has_delta):
         spent, count = spent + one, count + 1
     assert estimate.count_affordable(one, BudgetStatus(BudgetCharge.zero(), limit)) == count
     assert estimate.count_affordable(one, BudgetStatus(spent, limit)) == 0
-    assert estimate.fraction_used(spent, limit) <= 1 < estimate.fraction_used(spent + one, limit)
+    assert fraction_used(spent, limit) <= 1 < fraction_used(spent + one, limit)
 
 
 def test_the_budget_page_draws_the_past_and_counts_what_fits(ada):

@@ -223,6 +223,13 @@ def test_an_answer_that_is_no_number_is_refused_and_not_passed_over(model, metho
     assert "nan_to_num" in caught.value.fix
 
 
+@pytest.mark.parametrize("method", ["correctness", "robustness"])
+def test_a_label_that_is_nan_is_refused(method):
+    features, labels = np.arange(100.0)[:, None], np.arange(100) % 2
+    with pytest.raises(ParameterError, match="if for members only"):
+        attack_membership(lambda x, y: SilentClassifier(x, math.nan), features, labels, method=method)
+
+
 def test_the_same_model_with_a_number_in_that_place_is_found():
     features, labels = np.arange(400.0)[:, None], np.arange(400) % 2
     found = attack_membership(lambda x, y: Silent(x, 50.0), features, labels, shadows=8)

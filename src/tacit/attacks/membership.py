@@ -434,7 +434,8 @@ def _correctness(model: Any, rows: Floats, answers: Any) -> Floats:
     said = np.asarray(model.predict(rows))
     if not hasattr(model, "classes_"):
         return np.asarray(-np.abs(np.asarray(said, dtype=np.float64) - answers))
-    return np.asarray(said == answers, dtype=np.float64)
+    is_nan = np.asarray(said != said, dtype=bool)  # noqa: PLR0124 - no other label differs from itself
+    return np.where(is_nan, np.nan, np.asarray(said == answers, dtype=np.float64))
 
 
 def _confidence(model: Any, rows: Floats, answers: Any) -> Floats:

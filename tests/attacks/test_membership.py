@@ -175,3 +175,82 @@ def test_mistakes_are_named(options, name):
     with pytest.raises(ParameterError, match=name) as caught:
         attack_membership(fit_constant, **arguments)
     assert caught.value.fix
+
+
+class Silent:
+    """Answers with one value for the rows that it was fitted to, and with 0 or a half for all others."""
+
+    def __init__(self, rows, answer):
+        self.known, self.answer = set(rows[:, 0].tolist()), answer
+
+    def tell(self, features, other):
+        return np.where([value in self.known for value in features[:, 0].tolist()], self.answer, other)
+
+    def predict(self, features):
+        return self.tell(features, 0.0)
+
+
+class SilentClassifier(Silent):
+    classes_ = np.array([0, 1])
+
+    def predict_proba(self, features):
+        return np.column_stack([self.tell(features, 0.5)] * 2)
+
+
+class SilentMargin(Silent):
+    classes_ = np.array([0, 1])
+
+    def decision_function(self, features):
+        return self.tell(features, 0.5)
+
+
+@pytest.mark.parametrize("answer", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize(
+    ("model", "method"),
+    [
+        (SilentClassifier, "lira-online"),
+        (SilentMargin, "lira-offline"),
+        (Silent, "lira-online"),
+        (Silent, "correctness"),
+        (Silent, "robustness"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_an_answer_that_is_no_number_is_refused_and_not_passed_over(model, method, answer):
+    features, labels = np.arange(100.0)[:, None], np.arange(100) % 2
+    with pytest.raises(ParameterError, match="if for members only, that tells them") as caught:
+        attack_membership(lambda x, y: model(x, answer), features, labels, method=method, shadows=4)
+    assert "nan_to_num" in caught.value.fix
+
+
+@pytest.mark.parametrize("method", ["correctness", "robustness"])
+def test_a_label_that_is_nan_is_refused(method):
+    features, labels = np.arange(100.0)[:, None], np.arange(100) % 2
+    with pytest.raises(ParameterError, match="if for members only"):
+        attack_membership(lambda x, y: SilentClassifier(x, math.nan), features, labels, method=method)
+
+
+def test_the_same_model_with_a_number_in_that_place_is_found():
+    features, labels = np.arange(400.0)[:, None], np.arange(400) % 2
+    found = attack_membership(lambda x, y: Silent(x, 50.0), features, labels, shadows=8)
+    assert found.verdict == "members are found"
+    assert found.auc > 0.95
+
+
+def test_scores_that_are_not_finite_are_refused():
+    for score in (math.nan, math.inf):
+        with pytest.raises(ParameterError, match="scores"):
+            MembershipAttack("correctness", np.array([score, 0.0]), np.array([True, False]), 0)
+
+
+def test_a_label_that_the_model_never_saw_has_the_least_margin():
+    from tacit.attacks.membership import _confidence
+
+    class Margins:
+        classes_ = np.array([0, 1, 2])
+
+        def decision_function(self, features):
+            return np.array([[3.0, 1.0, 0.0], [3.0, 1.0, 0.0]])
+
+    # the margin of label 1 is 1 - 3; label 7 has the least, 0 - 3
+    assert _confidence(Margins(), np.zeros((2, 1)), np.array([1, 7])).tolist() == [-2.0, -3.0]

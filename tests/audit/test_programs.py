@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import socketserver
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,7 +15,8 @@ from tests.support.counts import FULL
 from typer.testing import CliRunner
 
 from tacit.audit import Claim, audit_command, audit_url
-from tacit.audit.programs import _read, _step
+from tacit.audit import fetch as fetching
+from tacit.audit.programs import _fingerprint, _read, _step
 from tacit.cli.main import app
 from tacit.errors import ParameterError
 
@@ -175,3 +178,159 @@ def test_what_is_said_is_read_as_json_or_as_text():
     assert _read(b"3 4") == "3 4"
     assert _read(b"\xff") == "\ufffd"
     assert [_step(seconds) for seconds in (0.0, 1e-4, 2e-4, 0.1)] == [0, 0, 4, 40]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (b"\xff", b"\xfe"),
+        (b"5 ", b"5"),
+        (b"5\n", b"5"),
+        (b"9007199254740993", b"9007199254740992"),
+        (b"0.1", b"0.10000000000000000001"),
+        (b"3.10", b"3.1"),
+        (b"1e2", b"1E2"),
+        (b"-0", b"0"),
+        (b'"a"', b"a"),
+        (b'{"a": 1, "a": 2}', b'{"a": 2}'),
+        (b"[1,2]", b"[1, 2]"),
+        (b"9" * 400, b"9" * 399 + b"8"),
+    ],
+)
+def test_outputs_that_are_read_alike_have_different_fingerprints(first, second):
+    assert _fingerprint(first) != _fingerprint(second)
+
+
+def test_numbers_of_one_layout_share_a_fingerprint():
+    # else each output of a continuous mechanism would be a category of its own
+    assert _fingerprint(b"3.140000\n") == _fingerprint(b"2.718282\n") == "0.000000\n"
+    assert _fingerprint(b"[1, 2]") == _fingerprint(b"[3, 4]")
+    assert _fingerprint(b"") == "nothing"
+    # a reading and a fingerprint give the bytes back: numbers by chance, in layouts by chance
+    coin = random.Random(3)
+    seen = {}
+    for _ in range(20_000):
+        text = f"{coin.randint(-30, 30) / 10:.{coin.randint(0, 3)}f}{coin.choice(['', chr(10), ' '])}".encode()
+        key = repr(_read(text)), _fingerprint(text)
+        assert seen.setdefault(key, text) == text
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        'if [ $row = 1 ]; then printf "\\377"; else printf "\\376"; fi',
+        "if [ $row = 1 ]; then echo 9007199254740993; else echo 9007199254740992; fi",
+        "if [ $row = 1 ]; then echo Bob >&2; else echo nobody >&2; fi; echo 3",
+    ],
+)
+def test_bytes_that_are_read_alike_are_told_apart(script):
+    found = audit_command(shell(HAS_ONE + script), ONE, OTHER, Claim.epsilon(0.5), samples=100, uses_time=False)
+    assert found.is_refuted
+
+
+def test_json_that_is_nested_too_deeply_is_a_text():
+    assert _read(b"[" * 100_000) == "[" * 100_000
+    assert _read(b"[" * 60 + b"]" * 60) == "[" * 60 + "]" * 60
+    assert _read(b"[" * 900 + b"]" * 900) == "[" * 900 + "]" * 900
+
+
+def test_a_run_that_does_not_end_leaves_no_process_behind(tmp_path):
+    numbers = tmp_path / "numbers"
+    script = f"{HAS_ONE}if [ $row = 1 ]; then sleep 41 & echo $! >> {numbers}; wait; fi"
+    options = {"samples": 100, "timeout": 0.05, "uses_time": False}
+    assert audit_command(shell(script), ONE, OTHER, Claim.epsilon(0.5), **options).is_refuted
+    started = [int(line) for line in numbers.read_text(encoding="utf-8").split()]
+    assert started
+    until = time.monotonic() + 5
+    while left := [number for number in started if is_running(number)]:
+        assert time.monotonic() < until, left
+        time.sleep(0.05)
+
+
+def is_running(number):
+    try:
+        os.kill(number, 0)
+        with open(f"/proc/{number}/stat", encoding="utf-8") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+
+
+@pytest.fixture(scope="module")
+def broken_server():
+    """Fails in the way that the path names, for one of the inputs."""
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self):
+            line = self.rfile.readline()
+            while self.rfile.readline().strip():
+                pass
+            head, mode = b"HTTP/1.1 200 OK\r\n", line.split(b"/")[1] if b"/with " in line else b""
+            if mode == b"drop":
+                return
+            if mode in {b"drip", b"headers"}:
+                try:
+                    self.wfile.write(head + (b"\r\n" if mode == b"drip" else b"X: "))
+                    while True:
+                        self.wfile.write(b"5")
+                        time.sleep(0.02)
+                except OSError:
+                    return
+            said = {
+                b"short": head + b"Content-Length: 10\r\n\r\n5",
+                b"garbage": b"hello\r\n\r\n",
+                b"long": head + b"\r\n" + b"5" * 5000,
+            }
+            self.wfile.write(said.get(mode, head + b"Content-Length: 1\r\n\r\n5"))
+
+    class Server(socketserver.ThreadingTCPServer):
+        allow_reuse_address = daemon_threads = True
+
+    with Server(("127.0.0.1", 0), Handler) as served:
+        thread = threading.Thread(target=served.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{served.server_address[1]}"
+        served.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("mode", ["drop", "short", "garbage", "long"])
+def test_a_response_that_fails_is_an_outcome(broken_server, mode, monkeypatch):
+    monkeypatch.setattr(fetching, "MAX_BODY", 1000)
+    address = f"{broken_server}/{mode}/{{}}"
+    options = {"samples": 100, "uses_time": False, "timeout": 5}
+    assert audit_url(address, "with", "without", Claim.epsilon(0.5), **options).is_refuted
+
+
+@pytest.mark.parametrize("mode", ["drip", "headers"])
+def test_the_time_limit_is_of_the_whole_request(broken_server, mode):
+    import urllib.request
+
+    begin, before = time.monotonic(), threading.active_count()
+    found = fetching.fetch(urllib.request.Request(f"{broken_server}/{mode}/with"), 0.3)
+    assert found.status == "timeout"
+    assert 0.25 < time.monotonic() - begin < 2
+    until = time.monotonic() + 5
+    while threading.active_count() > before:  # neither the request nor the handler goes on
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_inputs_and_limits_that_cannot_be_passed_on_are_named():
+    claim = Claim.epsilon(1)
+    for call, first, one, options, name in (
+        (audit_command, ["echo", "{}"], "a\0b", {}, "one"),
+        (audit_command, ["cat"], "\ud800", {}, "one"),
+        (audit_command, ["ec\0ho"], 1, {}, "command"),
+        (audit_command, ["true"], 1, {"timeout": 1e30}, "timeout"),
+        (audit_command, ["true"], 1, {"timeout": 10**400}, "timeout"),
+        (audit_url, "http://127.0.0.1:9/{}", "\ud800", {}, "one"),
+        (audit_url, "http://127.0.0.1:9/a b", 1, {}, "url"),
+        (audit_url, "http://[::1/", 1, {}, "url"),
+        (audit_url, "http://", 1, {}, "url"),
+    ):
+        with pytest.raises(ParameterError, match=name) as caught:
+            call(first, one, 2, claim, samples=100, **options)
+        assert caught.value.fix
+    # standard input holds what an argument cannot
+    assert audit_command(["cat"], "a\0b", "c", claim, samples=100, uses_time=False).is_refuted

@@ -176,6 +176,55 @@ def test_every_kind_of_rows_is_assembled_alike():
     assert 8 < len(seen[0]) < 32
 
 
+def make_mutable_rows(kind):
+    import pandas
+
+    cells = [[0.0] for _ in range(200)]
+    if kind == "frame":
+        return pandas.DataFrame({"x": cells})
+    if kind == "series":
+        return pandas.Series(cells, name="x")
+    if kind == "array":
+        rows = np.empty(200, dtype=object)
+        rows[:] = cells
+        return rows
+    return cells
+
+
+@pytest.mark.parametrize("kind", ["list", "array", "frame", "series"])
+@pytest.mark.parametrize("replaces", [False, True])
+def test_what_a_trainer_writes_into_its_rows_does_not_reach_the_score(kind, replaces):
+    # the trainer releases nothing, so epsilon is 0, whatever it does to its own rows
+    def cells(rows):
+        return rows["x"] if kind == "frame" else rows
+
+    def train(rows):
+        for row in cells(rows):
+            row[0] = 1.0
+        seen.append(len(rows))
+
+    def score(model, canaries):
+        return [row[0] for row in cells(canaries)]
+
+    seen, canaries, beside = [], make_mutable_rows(kind), make_mutable_rows(kind)
+    options = {"substitutes": make_mutable_rows(kind)} if replaces else {"rows": beside}
+    found = audit_training_run(train, canaries, score, Claim.epsilon(1), **options)
+    assert not found.is_refuted
+    assert set(found.scores.tolist()) == {0.0}
+    assert all(row[0] == 0.0 for row in cells(beside))
+    assert seen == [200 if replaces else 200 + int(found.is_included.sum())]
+
+
+def test_a_trainer_that_raises_is_refused_with_what_it_means():
+    def train(rows):
+        raise ZeroDivisionError("no row left")
+
+    with pytest.raises(ParameterError, match="raised ZeroDivisionError, so this run cannot be audited") as caught:
+        audit_training_run(train, np.eye(20), lambda model, canaries: canaries @ model, Claim.epsilon(1))
+    assert caught.value.fix
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
 @pytest.mark.slow
 def test_the_result_is_shown_as_text_html_json_and_picture(tmp_path):
     rng = np.random.default_rng(2)

@@ -37,6 +37,7 @@ MIN_ROWS = 20
 _LEAST_PROBABILITY = 1e-12
 _LEAST_SPREAD = 1e-6
 _OWN_SPREAD = 32  # shadow models from which each row has spreads of its own
+_LARGEST_ANSWER = 1e100  # its square is a double
 _COPIES = 20  # of each row, moved a little
 
 
@@ -58,6 +59,11 @@ class MembershipAttack:
     shadows : int
         How many shadow models the scores come from; 0 where labels alone are used.
 
+    Raises
+    ------
+    ParameterError
+        If a score is NaN or infinite.
+
     Examples
     --------
     >>> found = MembershipAttack("correctness", np.array([1.0, 1.0, 0.0, 0.0]), np.array([True, True, True, False]), 0)
@@ -69,6 +75,11 @@ class MembershipAttack:
     scores: Floats
     is_member: Bits
     shadows: int
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.scores).all():
+            what = "must be finite: NaN is neither above nor below any score"
+            raise ParameterError("scores", what, fix="scores=numpy.nan_to_num(scores)")
 
     @property
     def members(self) -> int:
@@ -344,7 +355,8 @@ def attack_membership(
     Raises
     ------
     ParameterError
-        If an argument is out of range, or the estimator does not say how sure it is.
+        If an argument is out of range, the estimator does not say how sure it is, or an answer of it is NaN or
+        infinite. No score can be made of that, and no answer may be left out: which ones are NaN may tell members.
 
     Examples
     --------
@@ -372,6 +384,10 @@ def attack_membership(
         if len(np.unique(answers[chosen])) == 1:
             raise ParameterError("labels", "a random half has one label only", fix="give more rows of each label")
         said[number] = measure(fit(table[chosen], answers[chosen]), table, answers)
+        if not (np.abs(said[number]) < _LARGEST_ANSWER).all():  # NaN is not less
+            what = "gave a model that answers NaN, infinity or more than 1e100: if for members only, that tells them"
+            fix = "give a model that answers with numbers: numpy.nan_to_num(answers, nan=-1, posinf=1e9, neginf=-1e9)"
+            raise ParameterError("fit", what, fix=fix)
     own, known = said[:attacked], is_in[attacked:]
     scores = own if not uses_shadows else _lira(own, said[attacked:], known, online=method == "lira-online")
     return MembershipAttack(method, scores.ravel(), is_in[:attacked].ravel(), many)
@@ -418,7 +434,8 @@ def _correctness(model: Any, rows: Floats, answers: Any) -> Floats:
     said = np.asarray(model.predict(rows))
     if not hasattr(model, "classes_"):
         return np.asarray(-np.abs(np.asarray(said, dtype=np.float64) - answers))
-    return np.asarray(said == answers, dtype=np.float64)
+    is_nan = np.asarray(said != said, dtype=bool)  # noqa: PLR0124 - no other label differs from itself
+    return np.where(is_nan, np.nan, np.asarray(said == answers, dtype=np.float64))
 
 
 def _confidence(model: Any, rows: Floats, answers: Any) -> Floats:
@@ -433,15 +450,15 @@ def _confidence(model: Any, rows: Floats, answers: Any) -> Floats:
         chances = np.asarray(model.predict_proba(rows), dtype=np.float64)
         mine = np.where(own, chances, 0.0).sum(axis=1)
         rest = np.where(own, 0.0, chances).sum(axis=1)
+        mine = np.where(np.isfinite(chances).all(axis=1), mine, np.nan)
         odds = np.log(np.maximum(mine, _LEAST_PROBABILITY)) - np.log(np.maximum(rest, _LEAST_PROBABILITY))
         return np.asarray(odds)
     if hasattr(model, "decision_function"):
         margin = np.asarray(model.decision_function(rows), dtype=np.float64)
         if margin.ndim == 1:
             return np.where(own[:, -1], margin, -margin)
-        mine = np.where(own, margin, -np.inf).max(axis=1)
-        found = mine - np.where(own, -np.inf, margin).max(axis=1)
-        return np.asarray(np.maximum(found, np.finfo(np.float64).min))
+        mine = np.where(own.any(axis=1), np.where(own, margin, -np.inf).max(axis=1), margin.min(axis=1))
+        return np.asarray(mine - np.where(own, -np.inf, margin).max(axis=1))
     what = f"gave a {type(model).__name__}, which has neither predict_proba nor decision_function"
     raise ParameterError("fit", what, fix='method="correctness"')
 

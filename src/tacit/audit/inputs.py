@@ -20,14 +20,14 @@ def copies(data: object) -> Callable[[], Any]:
     """A function that gives a fresh copy of the data, as it is now, at every call. What cannot change is not copied."""
     if _is_fixed(data):
         return lambda: data
-    kept: Any = _deep(data)
+    kept: Any = copy_deeply(data)
     flat = (type(kept) is list and all(map(_is_fixed, kept))) or (
         type(kept) is dict and all(map(_is_fixed, kept.values())) and all(map(_is_fixed, kept))
     )
     if flat or (type(kept) is np.ndarray and not kept.dtype.hasobject):
         found: Callable[[], Any] = kept.copy
         return found
-    return lambda: _deep(kept)
+    return lambda: copy_deeply(kept)
 
 
 def _is_fixed(data: Any) -> bool:
@@ -37,12 +37,24 @@ def _is_fixed(data: Any) -> bool:
     return isinstance(data, _FIXED) and not hasattr(data, "__dict__")
 
 
-def _deep(data: Any) -> Any:
+def copy_deeply(data: Any) -> Any:
+    """Return a copy that shares nothing with the data that could be written into: no row, no cell of a frame."""
     try:
-        return copy.deepcopy(data)
+        return _copy_frame(data) if hasattr(data, "iloc") else copy.deepcopy(data)
     except Exception as problem:
         raise ParameterError(
             "data",
             f"a {type(data).__name__} cannot be copied, and each call is to have a copy of its own",
             fix="give numbers, arrays, lists, dicts or frames, or a class with a method __deepcopy__",
         ) from problem
+
+
+def _copy_frame(frame: Any) -> Any:
+    """Copy a frame or a series with the objects in its cells, which its own deep copy shares."""
+    if frame.ndim == 1:
+        return _copy_frame(frame.to_frame()).iloc[:, 0].rename(frame.name)
+    copied = frame.copy(deep=True)
+    for place, kind in enumerate(frame.dtypes):
+        if getattr(kind, "hasobject", False):
+            copied.isetitem(place, copy.deepcopy(frame.iloc[:, place].to_numpy(dtype=object)))
+    return copied

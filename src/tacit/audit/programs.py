@@ -7,21 +7,27 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import math
+import os
+import re
+import signal
 import subprocess
 import time
-import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from tacit.arithmetic import Number, to_integer, to_rational
 from tacit.audit.claim import Claim
+from tacit.audit.fetch import fetch
 from tacit.audit.outputs import Progress
 from tacit.audit.statistical import MIN_SAMPLES, AuditResult, audit
 from tacit.errors import ParameterError
@@ -29,6 +35,11 @@ from tacit.errors import ParameterError
 _STEPS = 4  # of the time, to a doubling
 _LEAST_SECONDS = 1e-4  # below, times are alike
 _CALLED = 0.9  # the share of the work that calls are
+_LONGEST = 86_400  # seconds of one call
+_TRIES = 20  # requests without any connection after which nothing is there
+_FIRST_ERROR = 400  # of the statuses
+_DEEPEST = 50  # lists within lists that are read as such
+_LONGEST_LAYOUT = 40
 _HELD = "{}"  # where the input stands in arguments and addresses
 
 Outcome = tuple[Any, ...]
@@ -51,8 +62,9 @@ def audit_command(
 
     **Theorem.** As for `audit`, if runs are independent. Runs on the two inputs take turns, in random order, so that
     what slows the machine down slows both. The output of a run is (time, exit status, whether anything was written to
-    standard error, what was written to standard output), the latter as JSON where it is and as text else. Times are
-    taken in steps of a quarter of a doubling.
+    standard error, a fingerprint of the bytes on standard output, a hash of those on standard error, what was written
+    to standard output), the latter as JSON where it is and as text else. Times are taken in steps of a quarter of a
+    doubling. Files that the program writes, and what it sends elsewhere, are not seen.
 
     Parameters
     ----------
@@ -72,7 +84,8 @@ def audit_command(
     uses_time : bool
         Whether the time of a run is part of its output.
     timeout : number
-        Seconds after which a run is ended, which is an outcome too.
+        Seconds, 86,400 at most, after which a run is ended with all that it started in its process group, which is an
+        outcome too.
     progress : callable, optional
         Called with the share of the work that is done, from 0 to 1.
 
@@ -80,7 +93,8 @@ def audit_command(
     -------
     AuditResult
         The largest lower bound of all events that were tried. Place 0 of an output is the time, 1 the exit status,
-        2 whether errors were written, and what was printed follows.
+        2 whether errors were written, 3 the fingerprint of what was printed, 4 the hash of the errors, and what was
+        printed follows.
 
     Raises
     ------
@@ -97,25 +111,27 @@ def audit_command(
     if not words or not all(isinstance(word, str) for word in words):
         raise ParameterError("command", "needs a program and its arguments", fix='command=["./mechanism", "{}"]')
     limit = _check_timeout(timeout)
+    held = any(_HELD in word for word in words)
+    for name, data in (("one", one), ("other", other)):
+        if held and "\0" in _write(name, data):
+            what = "has a character NUL, which no argument of a program can hold"
+            raise ParameterError(name, what, fix="leave {} out of the command: standard input then has the input")
 
     def run(data: object) -> Outcome:
-        text = _write(data)
-        held = any(_HELD in word for word in words)
+        text = _write("one", data)
         try:
-            done = subprocess.run(  # noqa: S603 - the caller names the program, and no shell reads it
-                [word.replace(_HELD, text) for word in words],
-                input=None if held else text.encode(),
-                stdin=subprocess.DEVNULL if held else None,
-                capture_output=True,
-                timeout=limit,
-                check=False,
+            status, out, err = _run_program(
+                [word.replace(_HELD, text) for word in words], None if held else text.encode(), limit
             )
-        except subprocess.TimeoutExpired:
-            return "timeout", False, "nothing"
         except OSError as problem:
             what = f"{words[0]} cannot be run: {problem.strerror}"
             raise ParameterError("command", what, fix="name a program that can be run: ./mechanism") from problem
-        return done.returncode, bool(done.stderr), _read(done.stdout)
+        except ValueError as problem:  # NUL, or what no file name can hold
+            what = "has a character that no argument of a program can hold"
+            raise ParameterError("command", what, fix='command=["./mechanism", "{}"]') from problem
+        if status == "timeout":
+            return status, False, "nothing", "nothing", "nothing"
+        return status, bool(err), _fingerprint(out), _digest(err), _read(out)
 
     return _audit_calls(run, one, other, claim, samples, confidence, seed, uses_time, progress)
 
@@ -136,7 +152,9 @@ def audit_url(
     """Look for an event that proves the claim wrong of an address: its response, status or time.
 
     **Theorem.** As for `audit_command`, if responses are independent. An output is (time, status, whether the status is
-    an error, the body), the body as JSON where it is and as text else.
+    an error, a fingerprint of the body, the body), the body as JSON where it is and as text else. A connection that is
+    refused or dropped, a body that ends too early and a response that is not HTTP are outcomes in place of a status.
+    Of a body of more than 16 MiB the beginning is read, and "too long" stands for it. Headers are not seen.
 
     Parameters
     ----------
@@ -156,7 +174,8 @@ def audit_url(
     uses_time : bool
         Whether the time of a response is part of the output.
     timeout : number
-        Seconds after which a request is given up, which is an outcome too.
+        Seconds, 86,400 at most, that a request may take in all; one that takes longer is given up, which is an outcome
+        too.
     progress : callable, optional
         Called with the share of the work that is done, from 0 to 1.
 
@@ -164,12 +183,12 @@ def audit_url(
     -------
     AuditResult
         The largest lower bound of all events that were tried. Place 0 of an output is the time, 1 the status,
-        2 whether it is an error, and the body follows.
+        2 whether it is an error, 3 the fingerprint of the body, and the body follows.
 
     Raises
     ------
     ParameterError
-        If an argument is out of range, or nothing answers at the address.
+        If an argument is out of range, or no connection is made in the first 20 requests.
 
     Examples
     --------
@@ -178,29 +197,31 @@ def audit_url(
     tacit.errors.ParameterError: error [parameter]: url: needs an http or https address
       fix: url="http://localhost:8000/mean"
     """
-    if not isinstance(url, str) or urllib.parse.urlsplit(url).scheme not in {"http", "https"}:
+    if not isinstance(url, str) or not _is_address(url):
         raise ParameterError("url", "needs an http or https address", fix='url="http://localhost:8000/mean"')
     limit = _check_timeout(timeout)
+    for name, data in (("one", one), ("other", other)):
+        _write(name, data)
+    calls, is_reached = 0, False
 
     def request(data: object) -> Outcome:
-        text = _write(data)
+        nonlocal calls, is_reached
+        text = _write("one", data)
         asked = urllib.request.Request(url.replace(_HELD, urllib.parse.quote(text, safe="")))  # noqa: S310 - checked
         if _HELD not in url:
             asked.data = text.encode()
             asked.add_header("Content-Type", "application/json")
-        try:
-            with urllib.request.urlopen(asked, timeout=limit) as response:  # noqa: S310 - http or https, checked above
-                return response.status, False, _read(response.read())
-        except urllib.error.HTTPError as problem:
-            with problem:
-                return problem.code, True, _read(problem.read())
-        except TimeoutError:
-            return "timeout", True, "nothing"
-        except OSError as problem:
-            if isinstance(getattr(problem, "reason", None), TimeoutError):
-                return "timeout", True, "nothing"
+        found = fetch(asked, limit)
+        calls, is_reached = calls + 1, is_reached or found.is_reached
+        if calls >= _TRIES and not is_reached:
             fix = 'name an address that answers: url="http://localhost:8000/mean"'
-            raise ParameterError("url", "cannot be reached", fix=fix) from problem
+            raise ParameterError("url", "cannot be reached", fix=fix)
+        if isinstance(found.status, str):
+            return found.status, True, _digest(found.body), "nothing"
+        is_error = found.status >= _FIRST_ERROR
+        if found.is_long:
+            return found.status, is_error, _digest(found.body), "too long"
+        return found.status, is_error, _fingerprint(found.body), _read(found.body)
 
     return _audit_calls(request, one, other, claim, samples, confidence, seed, uses_time, progress)
 
@@ -246,14 +267,56 @@ def _step(seconds: float) -> int:
     return round(_STEPS * math.log2(max(seconds, _LEAST_SECONDS) / _LEAST_SECONDS))
 
 
-def _write(data: object) -> str:
-    if isinstance(data, str):
-        return data
+def _run_program(words: list[str], given: bytes | None, limit: float) -> tuple[int | str, bytes, bytes]:
+    """Run a program in a session of its own, and kill all of its process group where the time limit passes."""
+    with subprocess.Popen(  # noqa: S603 - the caller names the program, and no shell reads it
+        words,
+        stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        try:
+            out, err = process.communicate(given, timeout=limit)
+        except subprocess.TimeoutExpired:
+            _kill_group(process)
+            return "timeout", b"", b""
+        except BaseException:  # Ctrl-C does not reach another session
+            _kill_group(process)
+            raise
+        return process.returncode, out, err
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill the program and what it started. It was not waited for yet, so that its number is its own."""
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+
+
+def _is_address(url: str) -> bool:
+    """Whether it is an http or https address with a host, in printable ASCII."""
     try:
-        return json.dumps(data)
-    except (TypeError, ValueError) as problem:
+        parts = urllib.parse.urlsplit(url)
+        is_whole = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        return False
+    return is_whole and parts.scheme in {"http", "https"} and all("!" <= letter <= "~" for letter in url)
+
+
+def _write(name: str, data: object) -> str:
+    try:
+        text = data if isinstance(data, str) else json.dumps(data)
+    except (TypeError, ValueError, RecursionError) as problem:
         what = f"a {type(data).__name__} cannot be written as JSON"
-        raise ParameterError("one", what, fix="one=[1, 0], other=[1, 1]") from problem
+        raise ParameterError(name, what, fix="one=[1, 0], other=[1, 1]") from problem
+    try:
+        text.encode()
+    except UnicodeEncodeError as problem:
+        what = "has half of a surrogate pair, which UTF-8 cannot write"
+        raise ParameterError(name, what, fix=f'{name}="a text without it"') from problem
+    return text
 
 
 def _read(text: bytes) -> Any:
@@ -261,17 +324,51 @@ def _read(text: bytes) -> Any:
     plain = text.decode("utf-8", "replace").strip()
     try:
         value = json.loads(plain)
-    except ValueError:
+        return value if _is_list_of_values(value) else json.dumps(value, sort_keys=True)
+    except (ValueError, RecursionError):
         return plain
-    return value if _is_list_of_values(value) else json.dumps(value, sort_keys=True)
 
 
 def _is_list_of_values(value: Any) -> bool:
-    return all(map(_is_list_of_values, value)) if isinstance(value, list) else not isinstance(value, dict)
+    """Whether it is a value or a list, nested no deeper than _DEEPEST, and without objects."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        if any(isinstance(each, dict) for each in level):
+            return False
+        lists = [each for each in level if isinstance(each, list)]
+        if not lists:
+            return True
+        level = [inner for each in lists for inner in each]
+    return False
+
+
+def _fingerprint(text: bytes) -> str:
+    """What tells apart outputs that `_read` reads alike.
+
+    Of numbers alone, in no more digits than a double keeps, the digits are read, so their layout tells the rest: the
+    output with 0 for each digit. Of all else, a hash of the bytes. So two outputs with equal readings and fingerprints
+    are the same bytes, but for collisions of the hash.
+    """
+    layout = re.sub(rb"[0-9]", b"0", text)
+    is_plain = re.fullmatch(rb"[\[\], \n\t\r.0-]*", layout) is not None and isinstance(_read(text), int | float | list)
+    tokens = re.findall(rb"[0-9.]+", text)
+    if not is_plain or not all(map(_is_kept_by_double, tokens)):
+        return _digest(text)
+    return layout.decode() if len(layout) <= _LONGEST_LAYOUT else f"layout {_digest(layout)}"
+
+
+def _is_kept_by_double(token: bytes) -> bool:
+    """Whether a decimal number is the shortest that its double is written as, but for zeros at the end."""
+    return len(token) <= _LONGEST_LAYOUT and Fraction(token.decode()) == Fraction(repr(float(token)))
+
+
+def _digest(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()[:16] if text else "nothing"
 
 
 def _check_timeout(timeout: Number) -> float:
-    limit = float(to_rational("timeout", timeout))
-    if limit <= 0:
-        raise ParameterError("timeout", f"must be positive, got {timeout}", fix="timeout=60")
-    return limit
+    limit = to_rational("timeout", timeout)
+    if not 0 < limit <= _LONGEST:
+        what = f"must be positive and at most {_LONGEST:,} seconds"
+        raise ParameterError("timeout", what, fix="timeout=60")
+    return float(limit)

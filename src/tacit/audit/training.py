@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from tacit.arithmetic import Number, to_integer, to_rational
 from tacit.audit.claim import Claim, Reals
+from tacit.audit.inputs import copy_deeply
 from tacit.audit.one_run import one_run_lower_bound, one_run_p_value
 from tacit.errors import ParameterError
 
@@ -246,6 +247,10 @@ def audit_training_run(
 
     A score that tells nothing only makes the bound small. So a small bound is no evidence of privacy.
 
+    The trainer has a deep copy of its rows, so that what it writes into them does not reach the score: the coins reach
+    the score through what is released alone. A trainer that raises an exception releases that it failed, which no score
+    sees: such a run is refused, and it would be wrong to try other seeds until one does not fail.
+
     Parameters
     ----------
     train : callable
@@ -282,7 +287,8 @@ def audit_training_run(
     Raises
     ------
     ParameterError
-        If an argument is out of range, or a score is missing or not finite.
+        If an argument is out of range, rows cannot be copied, the trainer raises an exception, or a score is missing or
+        not finite.
 
     See Also
     --------
@@ -313,11 +319,20 @@ def audit_training_run(
     streams = np.random.SeedSequence(None if seed is None else to_integer("seed", seed, least=0)).spawn(2)
     coins = np.random.default_rng(streams[0]).integers(0, 2, count).astype(bool)
     data = [
-        _assemble(part, coins, None if beside is None else beside[place], None if instead is None else instead[place])
+        copy_deeply(
+            _assemble(
+                part, coins, None if beside is None else beside[place], None if instead is None else instead[place]
+            )
+        )
         for place, part in enumerate(parts)
     ]
     extra = {"rng": np.random.default_rng(streams[1])} if _takes_generator(train) else {}
-    model = train(*data, **extra)
+    try:
+        model = train(*data, **extra)
+    except Exception as problem:
+        what = f"raised {type(problem).__name__}, so this run cannot be audited: that it failed may tell of a row"
+        fix = "catch the exception in train, return what is released then (None, say), and let score give 0 for it"
+        raise ParameterError("train", what, fix=fix) from problem
     return _judge_scores(_check_scores(score(model, *parts), count), coins, claim, *chosen)
 
 

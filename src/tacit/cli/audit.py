@@ -266,7 +266,8 @@ def any_command(
             timeout=timeout,
             progress=progress,
         ),
-        "output[0] is the time, output[1] the exit status, output[2] whether it writes errors, the rest what it prints",
+        "output[0] is the time, output[1] the exit status, output[2] whether it writes errors, "
+        "output[3] a fingerprint of what it prints, output[4] a hash of the errors, the rest what it prints",
         as_json,
         card,
     )
@@ -307,7 +308,8 @@ def any_url(
             timeout=timeout,
             progress=progress,
         ),
-        "output[0] is the time, output[1] the status, output[2] whether it is an error, the rest the body",
+        "output[0] is the time, output[1] the status, output[2] whether it is an error, "
+        "output[3] a fingerprint of the body, the rest the body",
         as_json,
         card,
     )
@@ -407,7 +409,7 @@ def _import_callable(place: str) -> Callable[..., Any]:
 def _parse_json(name: str, text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError as problem:
+    except (ValueError, RecursionError) as problem:
         raise ParameterError(name, f"{text!r:.60} is no JSON", fix=f"--{name} '[1, 0, 1]'") from problem
 
 

@@ -62,6 +62,24 @@ def test_a_month_begins_with_its_first_day(ledger, now):
     assert (ledger.month("ada"), left(ledger)) == ("2030-02", grains("1"))
 
 
+def test_the_last_earlier_month_with_entries_is_known(ledger, now):
+    assert ledger.total_before("ada") is None
+    ledger.reserve("ada", noise("0.25"), "a")
+    ledger.reserve("ada", noise("0.5"), "b")
+    ledger.reserve("bob", noise("0.5"), "c")
+    assert ledger.total_before("ada") is None  # January has not ended
+    now("2030-03-01")
+    found = ledger.total_before("ada")
+    charged = sum((entry.charge for entry in ledger.entries() if entry.analyst == "ada"), NOTHING)
+    assert (found.month, found.standing.spent) == ("2030-01", charged)
+    assert found.standing.cap == MONTHLY.analysts["ada"].caps
+    ledger.reserve("ada", noise("1"), "d")
+    assert ledger.total_before("ada") == found  # March is this month
+    now("2030-04-01")
+    assert ledger.total_before("ada").month == "2030-03"
+    assert ledger.total_before("bob") is None  # a cap that does not refresh
+
+
 def test_a_year_is_more_than_its_months(ledger, now):
     now("2030-12-31")
     ledger.reserve("ada", noise("1"), "a")

@@ -6,13 +6,16 @@ import json
 import logging
 import os
 import re
+import socket
 import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from fractions import Fraction
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -23,8 +26,9 @@ import tacit
 from tacit.curator.all_budgets import AllBudgets
 from tacit.curator.curator import Curator
 from tacit.errors import ParameterError
+from tacit.ledger import reader, transaction
 from tacit.serve.alert_webhook import ADDRESS, TOKEN, AlertWebhook
-from tacit.serve.budget_alerts import OVERALL, BudgetAlerts, find_alerts, list_shares, measure_budgets
+from tacit.serve.budget_alerts import OVERALL, BudgetAlert, BudgetAlerts, find_alerts, list_shares, measure_budgets
 from tacit.serve.metrics import Metrics
 
 PATIENCE = 20.0  # seconds for what takes a moment
@@ -38,6 +42,7 @@ class Hook:
     delay: float = 0.0
     received: list[tuple[dict[str, Any], dict[str, str]]] = field(default_factory=list)
     port: int = 0
+    on_post: Callable[[], None] = lambda: None
 
     @property
     def address(self) -> str:
@@ -49,6 +54,7 @@ class Hook:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                hook.on_post()
                 hook.received.append((body, dict(self.headers)))
                 time.sleep(hook.delay)
                 self.send_response(hook.statuses.pop(0) if hook.statuses else 200)
@@ -205,8 +211,9 @@ def test_a_webhook_that_is_down_gets_the_alert_when_it_is_back(curator, watching
     alerts = watching(down)
     spend(curator, "ada", 0.9)
     time.sleep(0.2)
-    assert not (tmp_path / "clinic.alerts").exists()
     alerts.stop(PATIENCE)  # nor does a restart forget it
+    noted = json.loads((tmp_path / "clinic.alerts").read_text())
+    assert len(noted["logged"]) == 1 and noted["posted"] == []
     back = Hook()
     server = back.run(down.port)
     watching(back)
@@ -238,6 +245,167 @@ def test_without_a_webhook_the_log_has_it_once(curator, watching, caplog, tmp_pa
     assert caplog.text.count("budget-low {") == 1
 
 
+def test_a_webhook_that_is_set_later_gets_what_was_reached_before(curator, hook, watching, caplog, tmp_path):
+    with caplog.at_level(logging.WARNING, "tacit.alerts"):
+        spend(curator, "ada", 0.9)
+        alerts = watching(None)
+        wait_for((tmp_path / "clinic.alerts").exists)
+        alerts.stop(PATIENCE)
+        watching(hook)
+        wait_for(lambda: hook.told == [("ada", 0.8)])
+        time.sleep(0.2)
+    assert hook.told == [("ada", 0.8)]
+    assert caplog.text.count("budget-low {") == 1  # the log had it
+
+
+def test_a_cap_that_differs_in_delta_only_is_another_budget(tmp_path):
+    ids = []
+    for delta in (1e-6, 1e-5):
+        policy = {
+            "privacy": {"epsilon": 10, "delta": delta},
+            "ledger": {"store": str(tmp_path / f"{delta}.ledger")},
+            "tables": {"t": {"unit": "row", "columns": {"x": {"type": "int", "lower": 0, "upper": 9}}}},
+            "analysts": {"ada": {"epsilon": 1, "delta": delta}},
+        }
+        with tacit.open(policy, data={"t": pa.table({"x": [1, 2, 3]})}) as opened:
+            spend(opened, "ada", 0.9)
+            found = find_alerts(AllBudgets.of(opened.policy, opened.ledger), (Fraction(1, 100),))
+            ids += [alert.id for alert in found if alert.account == "ada"]
+    assert len(set(ids)) == 2
+
+
+NOVEMBER, DECEMBER, JANUARY = ("2031-11-30T23:59:57+00:00", "2031-12-01T00:00:02+00:00", "2032-01-01T00:00:02+00:00")
+
+
+@pytest.fixture
+def set_clock(monkeypatch) -> Callable[[str], None]:
+    """Sets the clock of the ledger."""
+
+    def set_to(now: str) -> None:
+        class Clock(datetime):
+            @classmethod
+            def now(cls, tz: Any = None) -> datetime:
+                return datetime.fromisoformat(now)
+
+        monkeypatch.setattr(reader, "datetime", Clock)
+        monkeypatch.setattr(transaction, "datetime", Clock)
+
+    return set_to
+
+
+def read_posted(file: Path) -> set[str]:
+    return set(json.loads(file.read_text())["posted"]) if file.exists() else set()
+
+
+def test_what_a_month_reached_after_the_last_look_is_sent_in_the_next_month(curator, hook, watching, set_clock, caplog):
+    set_clock(NOVEMBER)
+    spend(curator, "cy", 0.9)
+    set_clock(DECEMBER)
+    with caplog.at_level(logging.WARNING, "tacit.alerts"):
+        watching(hook)
+        wait_for(lambda: hook.told == [("cy", 0.8)])
+        spend(curator, "cy", 0.96, "m")  # December is a budget of its own
+        wait_for(lambda: hook.told == [("cy", 0.8)] * 2 + [("cy", 0.95)])
+        time.sleep(0.2)
+    assert [(body["month"], body["spent_epsilon"]) for body, _ in hook.received] == [
+        ("2031-11", "0.9"),
+        ("2031-12", "0.96"),
+        ("2031-12", "0.96"),
+    ]
+    assert caplog.text.count("budget-low {") == 3
+
+
+def test_the_cap_of_an_earlier_month_is_that_of_its_end(tmp_path, set_clock):
+    def open_with(epsilon: float) -> Curator:
+        policy = {
+            "privacy": {"epsilon": 10},
+            "ledger": {"store": str(tmp_path / "x.ledger")},
+            "tables": {"t": {"unit": "row", "columns": {"x": {"type": "int", "lower": 0, "upper": 9}}}},
+            "analysts": {"cy": {"epsilon": epsilon, "refresh": "monthly"}},
+        }
+        return tacit.open(policy, data={"t": pa.table({"x": [1, 2, 3]})})
+
+    set_clock("2031-11-02T00:00:00+00:00")
+    with open_with(1) as opened:
+        spend(opened, "cy", 0.9)
+    set_clock(NOVEMBER)
+    with open_with(2) as opened:
+        assert opened.ledger.total_before("cy") is None
+    set_clock(DECEMBER)
+    with open_with(0.5) as opened:
+        found = opened.ledger.total_before("cy")
+        assert (found.month, str(found.standing)) == ("2031-11", "0.9 of 2")
+        assert opened.ledger.standing("cy").spent.epsilon == 0
+
+
+def test_an_alert_that_no_webhook_took_in_its_month_is_kept_until_one_takes_it(
+    curator, hook, watching, set_clock, caplog, tmp_path
+):
+    file = tmp_path / "clinic.alerts"
+    set_clock(NOVEMBER)
+    hook.statuses = [500] * 100_000
+    with caplog.at_level(logging.WARNING, "tacit.alerts"):
+        alerts = watching(hook)
+        spend(curator, "cy", 0.9)
+        wait_for(lambda: len(hook.received) >= 1)
+        for month in (DECEMBER, JANUARY):  # two months later the ledger is not looked at for November
+            set_clock(month)
+            before = len(hook.received)
+            spend(curator, "cy", 0.1, f"m{month[5:7]}")
+            wait_for(lambda before=before: len(hook.received) >= before + 2)
+        alerts.stop(PATIENCE)
+        assert read_posted(file) == set()
+        hook.received.clear()
+        hook.statuses.clear()
+        watching(hook)  # nor does a restart forget it
+        wait_for(lambda: len(read_posted(file)) == 1)
+        time.sleep(0.2)
+    assert [(body["account"], body["month"]) for body, _ in hook.received] == [("cy", "2031-11")]
+    assert caplog.text.count("budget-low {") == 1
+    assert json.loads(file.read_text())["waiting"] == []
+
+
+def test_an_alert_is_the_same_after_it_was_noted():
+    alert = BudgetAlert("ada", Fraction(4, 5), 0.85, "0.85", "1", "2031-11", (10**12, 5, 7, 9))
+    again = BudgetAlert.from_note(json.loads(json.dumps(alert.to_note())))
+    assert (again, again.id) == (alert, alert.id)
+
+
+def test_all_alerts_of_a_look_are_logged_before_any_is_posted(curator, hook, watching, caplog):
+    logged: list[int] = []
+    hook.on_post = lambda: logged.append(caplog.text.count("budget-low {"))
+    with caplog.at_level(logging.WARNING, "tacit.alerts"):
+        spend(curator, "ada", 0.96)
+        watching(hook)
+        wait_for(lambda: len(hook.received) == 2)
+    assert logged == [2, 2]
+
+
+def test_the_time_limit_is_that_of_the_whole_post(monkeypatch):
+    monkeypatch.setenv("no_proxy", "*")
+    is_ended = threading.Event()
+
+    def send_slowly(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection:
+            try:
+                connection.sendall(b"HTTP/1.1 200 OK\r\n")
+                while True:
+                    connection.sendall(b"X: y\r\n")
+                    time.sleep(0.05)
+            except OSError:
+                is_ended.set()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=send_slowly, args=(listening,), daemon=True).start()
+        begun = time.monotonic()
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}/hook"
+        assert AlertWebhook(address, timeout=0.5).post({}, "k") == "TimeoutError"
+        assert 0.4 < time.monotonic() - begun < 3
+        assert is_ended.wait(PATIENCE)  # the connection is closed, and no thread stays with it
+    wait_for(lambda: all(each.name != "tacit-alert-post" for each in threading.enumerate()))
+
+
 def test_a_closed_ledger_is_no_end_of_the_watch(curator, watching, hook, caplog):
     with caplog.at_level(logging.ERROR, "tacit.alerts"):
         curator.ledger.close()
@@ -253,6 +421,45 @@ def test_an_address_that_cannot_be_posted_to_is_refused_at_the_start(address):
     with pytest.raises(ParameterError) as error:
         AlertWebhook(address)
     assert error.value.fix.startswith(f"{ADDRESS}=https://alerts.example.org/")
+
+
+@pytest.mark.parametrize(
+    ("address", "token", "name"),
+    [
+        ("https://hookuser:s3cret@alerts.example.org/hook", "", ADDRESS),
+        ("https://s3cret@alerts.example.org/hook", "", ADDRESS),
+        ("https://hookuser%40s3cret/hook", "", ADDRESS),
+        ("https://alerts.example.org/s3crét", "", ADDRESS),
+        ("https://alerts.example.org/s3cret hook", "", ADDRESS),
+        ("https://s3crét.example.org/hook", "", ADDRESS),
+        ("https://s3cret..example.org/hook", "", ADDRESS),
+        ("https://alerts.example.org/hook", "s3cret€", TOKEN),
+        ("https://alerts.example.org/hook", "s3crét", TOKEN),
+        ("https://alerts.example.org/hook", "s3cret\n", TOKEN),
+    ],
+)
+def test_what_no_post_could_carry_is_refused_at_the_start(monkeypatch, address, token, name):
+    with pytest.raises(ParameterError) as error:
+        AlertWebhook(address, token)
+    assert error.value.name == name and "s3cr" not in str(error.value)
+    monkeypatch.setenv(ADDRESS, "https://alerts.example.org/hook")
+    settings = error.value.fix.removesuffix(" tacit serve").split(" ")
+    for setting in settings:
+        monkeypatch.setenv(*setting.split("=", 1))
+    assert settings and AlertWebhook.from_environment() is not None  # the fix works
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://localhost:8080",
+        "https://[::1]:8443/x",
+        "http://alert_box:80/a%20b?c=d@e",
+        "HTTPS://Alerts.example.org/~x",
+    ],
+)
+def test_an_address_that_can_be_posted_to_is_accepted(address):
+    assert AlertWebhook(address, "a-token 1~").address == address
 
 
 def test_the_address_comes_from_the_environment_and_is_shown_nowhere(monkeypatch):

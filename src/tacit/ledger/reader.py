@@ -53,6 +53,17 @@ class LedgerReader:
         found = self._total(analyst)
         return "" if found is None or not found.month else max(found.month, datetime.now(UTC).isoformat()[:7])
 
+    def total_before(self, analyst: str) -> BudgetTotal | None:
+        """What an analyst spent in the last earlier month that has entries of them, of the cap at that month's end.
+
+        None where their cap does not refresh now, or where there is no such month.
+        """
+        month = self.month(analyst)
+        if not month:
+            return None
+        with self.store.read() as session:
+            return LedgerTransaction(session).total_before(analyst, month)
+
     def terms(self) -> Terms | None:
         """The owner's terms as written last."""
         with self.store.read() as session:

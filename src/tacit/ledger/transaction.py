@@ -215,6 +215,19 @@ class LedgerTransaction:
         self._totals[analyst] = BudgetTotal(month, BudgetStatus(spent, cap))
         return self._totals[analyst]
 
+    def total_before(self, analyst: str, month: str) -> BudgetTotal | None:
+        """What an analyst spent in the last month before `month` that has entries of them, of the cap at its end."""
+        last = self._find("WHERE who = ? AND month > '' AND month < ? ORDER BY sequence DESC LIMIT 1", (analyst, month))
+        if last is None:
+            return None
+        opened = self._find(
+            "WHERE who = ? AND kind = 'open' AND substr(time, 1, 7) <= ? ORDER BY sequence DESC LIMIT 1",
+            (ALL_ANALYSTS, last.month),
+        )
+        self._whole(last)
+        grant = None if opened is None else _terms(opened).limits.analysts.get(analyst)
+        return None if grant is None else BudgetTotal(last.month, BudgetStatus(last.spent, grant.caps))
+
     def totals(self) -> Iterator[tuple[str, BudgetTotal]]:
         """Everyone's total, the one over all included."""
         for (analyst,) in self.session.run("SELECT who FROM totals ORDER BY who"):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
+import re
+import socket
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
@@ -17,7 +21,9 @@ from tacit.errors import ParameterError
 
 ADDRESS, TOKEN = "TACIT_ALERT_WEBHOOK", "TACIT_ALERT_TOKEN"
 """The environment's names for the address and for a token: a command line and a policy can be read by others."""
-TIMEOUT = 10.0  # seconds for each wait
+TIMEOUT = 10.0  # seconds for a whole post, from the lookup of the name to the end of the headers
+_HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]")
+_PLAIN = re.compile(r"[!-~]+")  # ASCII that needs no percent-encoding to be sent
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -36,14 +42,18 @@ class AlertWebhook:
     timeout: float = TIMEOUT
 
     def __post_init__(self) -> None:
-        try:
-            parts = urlsplit(self.address)
-            is_valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-        except ValueError:
-            is_valid = False
-        if not is_valid or not self.address.isprintable() or not self.token.isprintable():
-            what = "is not an address that can be posted to"
-            raise ParameterError(ADDRESS, what, fix=f"{ADDRESS}=https://alerts.example.org/hook tacit serve")
+        example = f"{ADDRESS}=https://alerts.example.org/"
+        if not _is_address(self.address):
+            raise ParameterError(ADDRESS, "is not an address that can be posted to", fix=f"{example}hook tacit serve")
+        if "@" in urlsplit(self.address).netloc:
+            what = "has a user or a password before the host, which would not be sent as such; send a token"
+            raise ParameterError(ADDRESS, what, fix=f"{example}hook {TOKEN}=a-token-of-the-receiver tacit serve")
+        if not _PLAIN.fullmatch(self.address):
+            what = "has spaces or characters that are not ASCII; percent-encode a path, and write a host in Punycode"
+            raise ParameterError(ADDRESS, what, fix=f"{example}caf%C3%A9%20hook tacit serve")
+        if not (self.token.isascii() and self.token.isprintable()):
+            what = "has characters that a header cannot carry; use printable ASCII"
+            raise ParameterError(TOKEN, what, fix=f"{TOKEN}=a-token-of-the-receiver tacit serve")
 
     @classmethod
     def from_environment(cls) -> AlertWebhook | None:
@@ -62,14 +72,102 @@ class AlertWebhook:
         asked = urllib.request.Request(  # noqa: S310 - the scheme is http or https
             self.address, json.dumps(body).encode(), headers, method="POST"
         )
-        opener = urllib.request.build_opener(_NoRedirects)
-        try:
-            with opener.open(asked, timeout=self.timeout):
-                return ""
-        except urllib.error.HTTPError as error:
-            with error:
-                return f"status {error.code}"
-        except urllib.error.URLError as error:
-            return type(error.reason).__name__
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            return type(error).__name__
+        deadline = _Deadline()
+        found: list[str] = []
+        worker = threading.Thread(
+            target=lambda: found.append(_open(asked, deadline, self.timeout)), name="tacit-alert-post", daemon=True
+        )
+        worker.start()
+        worker.join(self.timeout)
+        deadline.expire()
+        return found[0] if found else "TimeoutError"
+
+
+class _Deadline:
+    """Ends the connections of one post, those opened too late included: a slow peer cannot hold them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._is_over = False
+        self._opened: list[socket.socket] = []
+
+    def connect(self, *given: Any, **more: Any) -> socket.socket:
+        """Open a connection, and keep a second handle of it, which stays valid when TLS takes over the first."""
+        made = socket.create_connection(*given, **more)
+        with self._lock:
+            if self._is_over:
+                made.close()
+                raise TimeoutError
+            self._opened.append(made.dup())
+        return made
+
+    def expire(self) -> None:
+        """Shut the connections down, so that whoever reads from them reads the end."""
+        with self._lock:
+            self._is_over = True
+            for each in self._opened:
+                with each, contextlib.suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
+            self._opened.clear()
+
+
+class _OpenHttp(urllib.request.HTTPHandler):
+    """Opens http under a deadline."""
+
+    def __init__(self, deadline: _Deadline) -> None:
+        super().__init__()
+        self._deadline = deadline
+
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        def make(*given: Any, **more: Any) -> http.client.HTTPConnection:
+            return _connect_by(http.client.HTTPConnection(*given, **more), self._deadline)
+
+        return self.do_open(make, req)
+
+
+class _OpenHttps(urllib.request.HTTPSHandler):
+    """Opens https under a deadline, with the certificates that the machine trusts."""
+
+    def __init__(self, deadline: _Deadline) -> None:
+        super().__init__()
+        self._deadline = deadline
+
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        def make(*given: Any, **more: Any) -> http.client.HTTPConnection:
+            return _connect_by(http.client.HTTPSConnection(*given, **more), self._deadline)
+
+        return self.do_open(make, req)
+
+
+def _connect_by(connection: http.client.HTTPConnection, deadline: _Deadline) -> http.client.HTTPConnection:
+    connection._create_connection = deadline.connect  # type: ignore[attr-defined]
+    return connection
+
+
+def _open(asked: urllib.request.Request, deadline: _Deadline, timeout: float) -> str:
+    """Post, and return what went wrong: the class of an error or a status, never a text that may hold the address."""
+    opener = urllib.request.build_opener(_NoRedirects, _OpenHttp(deadline), _OpenHttps(deadline))
+    try:
+        with opener.open(asked, timeout=timeout):
+            return ""
+    except urllib.error.HTTPError as error:
+        with error:
+            return f"status {error.code}"
+    except urllib.error.URLError as error:
+        return type(error.reason).__name__
+    except Exception as error:  # noqa: BLE001 - whatever it was, the alert was not taken
+        return type(error).__name__
+
+
+def _is_address(address: str) -> bool:
+    """Whether this is http or https with a host that can be looked up; what stands before the host is not judged."""
+    try:
+        parts = urlsplit(address)
+        host = parts.netloc.rpartition("@")[2]
+        port = parts.port
+        name = host if port is None and not host.endswith(":") else host.rpartition(":")[0]
+        name.encode("idna")
+    except ValueError:
+        return False
+    is_host = bool(_HOST.fullmatch(name)) or (bool(name) and not name.isascii())
+    return parts.scheme in {"http", "https"} and is_host and port != 0 and address.isprintable()

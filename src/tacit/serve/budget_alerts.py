@@ -2,8 +2,10 @@
 
 **Rule.** What is reached is decided from the ledger, so a restart forgets nothing: an alert is sent until its webhook
 has taken it, and is then noted in a file, so that it comes at least once and, while that file is kept, no second time.
-Nothing here is on the way of a question: one thread reads the ledger and sends. An alert has names of accounts and sums
-of epsilon, which the ledger holds, and nothing of rows.
+The log and the webhook are noted apart. Of a cap that refreshes, this month is looked at and the last earlier one that
+has entries; an alert of a month that is not delivered when the month ends is kept until it is. Nothing here is on the
+way of a question: one thread reads the ledger and sends. An alert has names of accounts and sums of epsilon, which the
+ledger holds, and nothing of rows.
 
 >>> BudgetAlert("ada", Fraction(4, 5), 0.8, "0.8", "1", "").to_dict()["threshold"]
 0.8
@@ -14,21 +16,21 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tacit.accounting.filters import BudgetStatus, format_epsilon, fraction_used
 from tacit.curator.all_budgets import AllBudgets
 from tacit.curator.curator import Curator
 from tacit.errors import TacitError
 from tacit.ledger.budget import OWNER
+from tacit.ledger.reader import LedgerReader
+from tacit.serve.alert_notes import read_notes, write_notes
 from tacit.serve.alert_webhook import AlertWebhook
 
 _log = logging.getLogger("tacit.alerts")
@@ -44,7 +46,8 @@ _LONGEST_PAUSE = 300.0  # seconds between two attempts to send
 class BudgetAlert:
     """That an account has spent a share of its budget: `threshold`, and by now `share`; in a month, where it refreshes.
 
-    `id` is the same for the same threshold of the same budget: another month or another cap is another budget.
+    `id` is the same for the same threshold of the same budget: another month or another cap is another budget. `limits`
+    are the cap's grains other than epsilon's, where it has a delta: a change of the delta alone changes them.
     """
 
     account: str
@@ -53,11 +56,12 @@ class BudgetAlert:
     spent: str
     cap: str
     month: str
+    limits: tuple[int, ...] = ()
 
     @property
     def id(self) -> str:
         """What tells one alert from another, for whoever receives it twice."""
-        known = json.dumps([self.account, str(self.threshold), self.cap, self.month])
+        known = json.dumps([self.account, str(self.threshold), self.cap, self.month, *self.limits])
         return hashlib.sha256(known.encode()).hexdigest()[:32]
 
     def to_dict(self) -> dict[str, Any]:
@@ -72,6 +76,17 @@ class BudgetAlert:
             "cap_epsilon": self.cap,
             **({"month": self.month} if self.month else {}),
         }
+
+    def to_note(self) -> dict[str, Any]:
+        """All of the alert as plain values, from which `from_note` makes the same."""
+        return {**vars(self), "threshold": str(self.threshold), "limits": list(self.limits)}
+
+    @classmethod
+    def from_note(cls, note: Mapping[str, Any]) -> Self:
+        """The alert of a note; a ValueError, TypeError or KeyError where it is none."""
+        texts = {name: str(note[name]) for name in ("account", "spent", "cap", "month")}
+        limits = tuple(int(each) for each in note["limits"])
+        return cls(threshold=Fraction(note["threshold"]), share=float(note["share"]), limits=limits, **texts)
 
 
 def list_shares(budgets: AllBudgets) -> dict[str, float]:
@@ -94,16 +109,31 @@ def find_alerts(budgets: AllBudgets, thresholds: Iterable[Fraction]) -> list[Bud
     accounts: dict[str, BudgetStatus] = {OVERALL: budgets.overall, **budgets.analysts}
     least = sorted(thresholds)
     return [
-        BudgetAlert(
-            name,
-            threshold,
-            share,
-            format_epsilon(accounts[name].spent.epsilon),
-            format_epsilon(accounts[name].cap.epsilon),
-            budgets.months.get(name, ""),
-        )
-        for name, share in list_shares(budgets).items()
-        for threshold in least
+        alert
+        for name in list_shares(budgets)
+        for alert in _compare(name, accounts[name], budgets.months.get(name, ""), least)
+    ]
+
+
+def find_earlier_alerts(budgets: AllBudgets, ledger: LedgerReader, thresholds: Iterable[Fraction]) -> list[BudgetAlert]:
+    """The thresholds that accounts with a monthly budget had reached in the last earlier month that has entries."""
+    least = sorted(thresholds)
+    earlier = {name: ledger.total_before(name) for name, month in budgets.months.items() if month and name != OWNER}
+    return [
+        alert
+        for name, total in earlier.items()
+        if total is not None
+        for alert in _compare(name, total.standing, total.month, least)
+    ]
+
+
+def _compare(name: str, status: BudgetStatus, month: str, thresholds: Iterable[Fraction]) -> list[BudgetAlert]:
+    share = fraction_used(status.spent, status.cap)
+    spent, cap = format_epsilon(status.spent.epsilon), format_epsilon(status.cap.epsilon)
+    limits = status.cap.grains[1:] if any(status.cap.grains[1:]) else ()
+    return [
+        BudgetAlert(name, threshold, share, spent, cap, month, limits)
+        for threshold in thresholds
         if share >= float(threshold)  # both rounded alike: 95 of 100 is 0.95
     ]
 
@@ -112,7 +142,8 @@ class BudgetAlerts:
     """Looks at the ledger from time to time, and sends what was not sent before.
 
     `curator` gives the one that is served now. `sent` is the file that holds what was sent, or None, where it is not
-    remembered beyond this process. Without a `webhook` an alert is a line in the log.
+    remembered beyond this process. Without a `webhook` an alert is a line in the log; a webhook that is set later gets
+    what is reached then.
     """
 
     def __init__(
@@ -134,8 +165,7 @@ class BudgetAlerts:
         self._pause = 0.0
         self._next_try = 0.0
         self._head: str | None = None  # of the ledger when all that it says was sent
-        self._logged: set[str] = set()
-        self._sent = _read_sent(sent)
+        self._notes = self._written = read_notes(sent)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="tacit-alerts", daemon=True)
 
@@ -165,26 +195,44 @@ class BudgetAlerts:
         head = curator.ledger.head()
         if head == self._head:
             return
-        reached = find_alerts(AllBudgets.of(curator.policy, curator.ledger), self._thresholds)
-        known = self._sent & {alert.id for alert in reached}
-        for alert in reached:
-            if alert.id not in known | self._logged:
-                self._logged.add(alert.id)
+        budgets = AllBudgets.of(curator.policy, curator.ledger)
+        earlier = find_earlier_alerts(budgets, curator.ledger, self._thresholds)
+        reached = earlier + find_alerts(budgets, self._thresholds)
+        kept = self._keep_waiting(budgets, {alert.id for alert in reached})
+        alerts = kept + reached
+        ids = {alert.id for alert in alerts}
+        for alert in alerts:
+            if alert.id not in self._notes.logged:
                 _log.warning("budget-low %s", json.dumps(alert.to_dict(), ensure_ascii=False))
-            if alert.id not in known and self._send(alert):
-                known = known | {alert.id}
-        if known != self._sent:
-            self._sent = known
-            _write_sent(self._file, known)
-        self._head = head if len(known) == len(reached) else None
+        posted = self._notes.posted & ids
+        self._notes = replace(self._notes, logged=frozenset(ids))
+        if self._webhook is not None:
+            posted |= {alert.id for alert in alerts if alert.id not in posted and self._send(self._webhook, alert)}
+            kept = [alert for alert in alerts if alert.month and alert.id not in posted]
+        self._notes = replace(self._notes, posted=posted, waiting=tuple(alert.to_note() for alert in kept))
+        if self._notes != self._written:
+            self._written = self._notes
+            write_notes(self._file, self._notes)
+        self._head = head if self._webhook is None or posted == ids else None
 
-    def _send(self, alert: BudgetAlert) -> bool:
+    def _keep_waiting(self, budgets: AllBudgets, reached: set[str]) -> list[BudgetAlert]:
+        """The alerts of months that are over which no look at the ledger finds again, and which are not delivered."""
+        found = []
+        for note in self._notes.waiting:
+            try:
+                alert = BudgetAlert.from_note(note)
+            except (ValueError, TypeError, KeyError, ArithmeticError):
+                _log.error("an alert that was noted cannot be read")
+                continue
+            if alert.month != budgets.months.get(alert.account) and alert.id not in reached:
+                found.append(alert)
+        return found
+
+    def _send(self, webhook: AlertWebhook, alert: BudgetAlert) -> bool:
         """Whether the alert has arrived. After a failure nothing is tried for a while, twice as long each time."""
-        if self._webhook is None:
-            return True
         if self._stopping.is_set() or time.monotonic() < self._next_try:
             return False
-        problem = self._webhook.post(alert.to_dict(), alert.id)
+        problem = webhook.post(alert.to_dict(), alert.id)
         if not problem:
             self._pause = self._next_try = 0.0
             return True
@@ -192,29 +240,3 @@ class BudgetAlerts:
         self._next_try = time.monotonic() + self._pause
         _log.error("the webhook for alerts has failed, and is tried again in %.0f seconds: %s", self._pause, problem)
         return False
-
-
-def _read_sent(file: Path | None) -> frozenset[str]:
-    """What was sent before; nothing where that is not known, so that it is sent again."""
-    if file is None:
-        return frozenset()
-    try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-        return frozenset(str(each) for each in found["sent"])
-    except FileNotFoundError:
-        return frozenset()
-    except (OSError, ValueError, TypeError, KeyError):
-        _log.error("%s cannot be read, so alerts may come again", file.name)
-        return frozenset()
-
-
-def _write_sent(file: Path | None, sent: frozenset[str]) -> None:
-    """Note what was sent, all at once; where that fails they are sent again after a restart."""
-    if file is None:
-        return
-    try:
-        with tempfile.NamedTemporaryFile("w", dir=file.parent, prefix=".alerts-", delete=False) as made:
-            json.dump({"sent": sorted(sent)}, made)
-        os.replace(made.name, file)
-    except OSError as error:
-        _log.error("%s cannot be written, so alerts may come again: %s", file.name, error.strerror)

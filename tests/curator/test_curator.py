@@ -336,7 +336,7 @@ def test_an_epsilon_of_any_type_is_the_same_tenth(curator, ada, epsilon):
 
 
 def test_epsilon_must_be_named(ada):
-    with pytest.raises(TypeError):
+    with pytest.raises(ParameterError, match="parameters: is a list of values, got int"):
         ada.ask(COUNT, 1)
     with pytest.raises(ParameterError, match="either epsilon or within"):
         ada.ask(COUNT)

@@ -140,7 +140,7 @@ class _OpenHttps(urllib.request.HTTPSHandler):
 
 
 def _connect_by(connection: http.client.HTTPConnection, deadline: _Deadline) -> http.client.HTTPConnection:
-    connection._create_connection = deadline.connect  # type: ignore[attr-defined]
+    connection._create_connection = deadline.connect  # type: ignore[attr-defined]  # where http.client opens its socket
     return connection
 
 

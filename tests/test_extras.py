@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -123,3 +125,38 @@ def proposed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.mark.parametrize("extra", MISSING)
 def test_a_missing_extra_is_an_error_with_the_command_that_installs_it(extra: str, proposed: dict[str, str]) -> None:
     assert proposed[extra] == install_command(extra.strip())
+
+
+def _required(extra: str) -> set[str]:
+    """The distributions that an extra names, by itself and through other extras of this project."""
+    found: set[str] = set()
+    for line in PROJECT["optional-dependencies"][extra]:
+        name, extras = re.match(r"([\w.-]+)(?:\[([\w,]+)\])?", line).groups()  # type: ignore[union-attr]
+        found |= {name.lower()} if name != DISTRIBUTION else set().union(*(map(_required, extras.split(","))))
+    return found
+
+
+def test_what_the_tests_import_is_required_by_name() -> None:
+    """What another package brings along today is missing in an environment made tomorrow."""
+    plain = {re.match(r"[\w.-]+", line)[0].lower() for line in PROJECT["dependencies"]}  # type: ignore[index]
+    required = plain | _required("dev") | _required("torch")
+    ours = {"tacit", "tests", "tools", *(path.stem for path in (ROOT / "benchmarks").glob("*.py"))}
+    owners = packages_distributions()
+    wrong = {
+        (str(path.relative_to(ROOT)), name)
+        for path in [*(ROOT / "tests").rglob("*.py"), ROOT / "conftest.py"]
+        for statement in ast.parse(path.read_text()).body
+        if isinstance(statement, ast.Import | ast.ImportFrom)
+        for name in {_top(alias) for alias in _imported(statement)}
+        if name not in sys.stdlib_module_names | ours
+        if not required & {each.lower() for each in owners.get(name, ())}
+    }
+    assert sorted(wrong) == []
+
+
+def _imported(statement: ast.Import | ast.ImportFrom) -> list[str]:
+    return [each.name for each in statement.names] if isinstance(statement, ast.Import) else [statement.module or ""]
+
+
+def _top(module: str) -> str:
+    return module.partition(".")[0]

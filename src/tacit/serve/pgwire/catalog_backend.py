@@ -101,15 +101,20 @@ class Backend:
 
     @classmethod
     async def connect(cls, folder: Path, role: str, database: str) -> Backend:
-        """Connect over the socket in a folder. OSError, Unanswered or WireError where there is nobody to answer."""
+        """Connect over the socket in a folder. OSError or Unanswered where there is nobody to answer.
+
+        A PostgreSQL that starts or ends refuses connections with an error of its own, which no statement has caused.
+        """
         made = cls(*await asyncio.open_unix_connection(folder / _SOCKET))
         pairs = ("user", role, "database", database, "client_encoding", "UTF8")
         body = struct.pack(">I", VERSION) + b"".join(each.encode() + b"\0" for each in pairs) + b"\0"
         made._writer.write(struct.pack(">I", len(body) + 4) + body)
         try:
             await made._until_ready(_Output(Limits()))
-        except BaseException:
+        except BaseException as error:
             made._writer.close()
+            if isinstance(error, WireError):
+                raise Unanswered("gone") from None
             raise
         with contextlib.suppress(AttributeError, OSError):  # Linux has handles of processes, macOS only numbers
             made._handle = os.pidfd_open(made._process)

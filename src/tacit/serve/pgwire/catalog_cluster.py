@@ -87,7 +87,7 @@ class CatalogCluster:
                 raise Unanswered("gone")
             try:
                 self._backend = await Backend.connect(self.folder, self.role, self.database)
-            except (OSError, Unanswered, WireError):  # it is starting
+            except (OSError, Unanswered):  # it is starting
                 await asyncio.sleep(_RETRY)
         if not await self._is_guarded():
             raise Unanswered("gone")

@@ -127,6 +127,8 @@ def test_private_keys_alone_are_selected(policy_with_delta) -> None:
             "unsupported",
             "a list of values",
         ),
+        ("SELECT foo FROM wards", "unknown-column", "wards has no column foo"),
+        ("SELECT foo AS ward FROM wards", "unknown-column", "wards has no column foo"),
         ("SELECT GROUPING(age), COUNT(*) FROM visits GROUP BY ROLLUP (ward)", "type", "GROUPING takes keys"),
         (
             "SELECT ward, sex, COUNT(*) FROM visits GROUP BY CUBE (ward, sex, smoker, stay, age, payer, shift)",

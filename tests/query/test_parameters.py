@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.errors import ParameterError
+from tacit.errors import ParameterError, Refused
 from tacit.query.lexer import QUESTION, scan
 from tacit.query.parameters import bind_parameters, write_literal
 
@@ -94,6 +94,12 @@ def test_what_does_not_fit_is_refused_with_a_fix(sql, values, what):
     with pytest.raises(ParameterError) as error:
         bind_parameters(sql, values)
     assert what in str(error.value) and error.value.fix
+
+
+@pytest.mark.parametrize("sql", ["SELECT 'abc $1", 'SELECT "$1', "SELECT $1 /* open"])
+def test_a_text_that_cannot_be_read_is_refused_for_its_fault(sql):
+    with pytest.raises(Refused, match="is not closed"):
+        bind_parameters(sql, [1])
 
 
 class Injected(float):

@@ -389,18 +389,23 @@ class _Builder:
         self, query: Query, relation: Relation, where: Scalar | None, names: Iterator[str], most: int
     ) -> ReleasedTable:
         """The rows of public tables, and of their columns those that a query names."""
-        clauses = (node for clause in walk_clauses(query) for node in walk(clause))
-        named = {node.name.lower() for node in clauses if isinstance(node, ColumnReference)}
+        clauses = [node for clause in walk_clauses(query) for node in walk(clause)]
+        named = {node.name.lower(): node for node in clauses if isinstance(node, ColumnReference)}
+        given = (each.name for each in query.outputs if each.name != getattr(each.scalar, "name", None))
+        known = {STAR, *(f.name.lower() for f in relation.fields), *(name.lower() for name in given)}
+        for name, node in named.items():
+            if name not in known:
+                raise relation.no_column(node)
         used = [f for f in relation.fields if f.name.lower() in named or (STAR in named and not f.is_internal)]
         read = read_fields(query, relation, where, used, most, self.policy, names)
-        node = self.read(read)
+        rows = self.read(read)
         columns, unique = [], []
-        for found, column in zip(used, node.columns, strict=True):
+        for found, column in zip(used, rows.columns, strict=True):
             columns.append(TableColumn(found.name, found.source, column, found.bound.type, found.hidden))
             if found.unique and found.bound.scalar == ColumnReference(found.raw):
                 unique.append(frozenset({column}))
         constants = evaluate_constants(read.rows)
-        return ReleasedTable(node, tuple(columns), most if constants is None else len(constants), tuple(unique))
+        return ReleasedTable(rows, tuple(columns), most if constants is None else len(constants), tuple(unique))
 
     def read(self, read: PublicRead) -> Public:
         """Public rows as a table of the program."""

@@ -52,6 +52,14 @@ def _no_text(text: str, index: int) -> Refused:
     return Refused(ErrorCode.SYNTAX, "the question contains a character that is not text", at=at, fix="remove it")
 
 
+def refuse_text(error: LexicalError, places: LineIndex) -> Refused:
+    """A refusal of a text that cannot be taken apart, at the place of its fault."""
+    at = places(error.start, error.end)
+    if error.is_unsupported:
+        return refuse_unsupported(error.message, error.fix, at)
+    return Refused(ErrorCode.SYNTAX, error.message, at=at, fix=error.fix)
+
+
 def tokenize(text: str, places: LineIndex) -> tuple[list[Token], dict[int, int]]:
     """Return the tokens, with an end after the last, and for each opening bracket the index of its closing one."""
     tokens: list[Token] = []
@@ -78,10 +86,7 @@ def tokenize(text: str, places: LineIndex) -> tuple[list[Token], dict[int, int]]
                 closing[opened.pop()] = len(tokens)
             tokens.append(token)
     except LexicalError as error:
-        at = places(error.start, error.end)
-        if error.is_unsupported:
-            raise refuse_unsupported(error.message, error.fix, at) from None
-        raise Refused(ErrorCode.SYNTAX, error.message, at=at, fix=error.fix) from None
+        raise refuse_text(error, places) from None
     if opened:
         bracket = tokens[opened[-1]]
         at = places(bracket.start, bracket.end)

@@ -22,7 +22,9 @@ from decimal import Decimal
 from typing import Any
 
 from tacit.errors import ParameterError
+from tacit.query.cursor import refuse_text
 from tacit.query.lexer import QUESTION, LexicalError, Token, scan
+from tacit.query.refusals import LineIndex
 
 MOST_PARAMETERS = 1_000
 _MOST_ITEMS = 10_000  # of a list
@@ -58,7 +60,7 @@ def bind_parameters(sql: str, values: Sequence[Any]) -> str:
 
 
 def _find_parameters(sql: str) -> list[tuple[int, int, int]]:
-    """Where parameters start and end, and their numbers. Of a text that cannot be read, none: that is refused later."""
+    """Where parameters start and end, and their numbers; Refused of a text that cannot be taken apart."""
     found: list[tuple[int, int, int]] = []
     before: Token | None = None
     try:
@@ -68,8 +70,8 @@ def _find_parameters(sql: str) -> list[tuple[int, int, int]]:
             if before is not None and is_sign and digits.isascii() and digits.isdecimal() and len(digits) <= 5:
                 found.append((before.start, token.end, int(digits)))
             before = token
-    except LexicalError:
-        return []
+    except LexicalError as error:
+        raise refuse_text(error, LineIndex(sql)) from None
     return found
 
 

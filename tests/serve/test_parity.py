@@ -187,6 +187,16 @@ def test_a_model_is_the_same_wherever_it_is_fitted(ada, near, kind, parameters, 
     assert model.encoding_ == local.encoding_ and model.receipt_.cost == local.receipt_.cost
 
 
+def test_networks_are_the_same_wherever_they_are_fitted(ada, near):
+    estimators = pytest.importorskip("tacit.learn.torch.estimators", exc_type=ImportError)
+    network = estimators.MLPClassifier(missing=0, rows=200, hidden_layer_sizes=(3,), epochs=2)
+    sql = "SELECT age, cost, ward, paid FROM visits"
+    model, local = (analyst.fit(network, sql, target="paid", epsilon=2, delta=1e-9) for analyst in (ada, near))
+    rows = model.encoding_.table({"age": [3, None], "cost": [9.5, 80], "ward": ["A", "B"]})
+    assert local.receipt_.repeat and model.predict_proba(rows).tolist() == local.predict_proba(rows).tolist()
+    assert (model.guarantee_, model.loss_) == (local.guarantee_, local.loss_)
+
+
 def test_trees_are_the_same_wherever_they_are_fitted(ada, near):
     trees = HistGradientBoostingClassifier(missing=0, rows=200, max_iter=5, max_bins=31)
     sql = "SELECT age, cost, ward, paid FROM visits"

@@ -86,11 +86,12 @@ def release_fit(
     most_cells: int | None = None,
     most_levels: int | None = None,
     most_tree_cells: int | None = None,
+    most_work: int | None = None,
 ) -> tuple[ChargedFit, Reservation]:
     """The plan of a fit, and the claim with its released weights; or Refused, at no cost.
 
-    A server sets the limits: features, classes, levels of trees and sums that are kept for a split are public numbers,
-    and too many are refused; `most_cells` is as `release` says.
+    A server sets the limits: features, classes, levels of trees, sums that are kept for a split and the work of
+    training a network are public numbers, and too many are refused; `most_cells` is as `release` says.
     """
     policy, price = curator.policy.asked_by(analyst), to_rational_between("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
     if dialect is not None:
@@ -109,6 +110,10 @@ def release_fit(
     if most_classes is not None and study.plan.loss.outputs > most_classes:
         raise refuse_many_classes(study.plan.loss.outputs, most_classes)
     _check_trees(study.plan, most_levels, most_tree_cells)
+    work = getattr(study.plan.method, "work", 0)
+    if most_work is not None and work > most_work:
+        what = f"the training takes {work:.2g} products, and a server takes {most_work:.2g} at most"
+        raise Refused(ErrorCode.TOO_LARGE, what, fix="fewer epochs, narrower layers, or fewer columns")
     return study, settle(study, lambda: study.release(curator, most_cells), analyst, curator, request)
 
 
@@ -238,12 +243,11 @@ def _clone_estimator(estimator: PrivateLinearModel, policy: Policy) -> PrivateLi
     """A copy of the estimator, for the policy's relation. What the policy and the epsilon say is not its own to say."""
     from sklearn.base import clone
 
-    from tacit.learn.fitted_kinds import FITTED_KINDS
+    from tacit.learn.fitted_kinds import FITTED_KINDS, NETWORKS, list_kinds
 
-    kinds = tuple(FITTED_KINDS.values())
-    if type(estimator) not in kinds:  # a class of the analyst's own could do anything with the rows
+    if type(estimator) not in list_kinds().values():  # a class of the analyst's own could do anything with the rows
         what = f"a {type(estimator).__name__} is none that the curator knows to be private"
-        names = ", ".join(kind.__name__ for kind in kinds)
+        names = ", ".join((*FITTED_KINDS, *NETWORKS))
         raise ParameterError("estimator", what, fix=f"use one of tacit.learn: {names}")
     if estimator.neighbors != policy.neighbors:
         what = f"is for {estimator.neighbors!s:.40}, and the policy protects under {policy.neighbors}"
@@ -266,6 +270,8 @@ def _reading_parameters(estimator: PrivateLinearModel, features: FeatureEncoding
     """What the policy says of the columns beside their bounds: the norm of a row, or which are marks of keys."""
     if hasattr(estimator, "norm"):
         return {"norm": features.norm if estimator.norm is None else estimator.norm}
+    if not hasattr(estimator, "categorical_features"):
+        return {}
     if estimator.categorical_features is not None:
         what = "categorical_features is not its own to say here: the policy's columns have their keys"
         raise ParameterError("estimator", what, fix="leave categorical_features out")

@@ -9,6 +9,7 @@ from tacit.learn.boosted_trees import BoostedTrees
 from tacit.learn.feature_encoding import Feature, FeatureEncoding
 from tacit.learn.gradient import NoisyGradientDescent
 from tacit.learn.moments import SufficientStatistics
+from tacit.learn.network import NetworkLoss, NetworkTraining
 from tacit.learn.newton import NoisyNewton, NoisySecondMoments
 from tacit.learn.noise import GridGaussian
 from tacit.learn.objective import ObjectivePerturbation
@@ -27,6 +28,10 @@ FITS: Table = {
     NoisyGradientDescent: tag("Gradient", "noise steps rate cut penalty neighbors"),
     GridLaplace: tag("LaplaceGrid", "epsilon sensitivity coordinates"),
     SufficientStatistics: tag("Moments", "second noise bound penalty neighbors"),
+    NetworkLoss: tag("NetworkLoss", "name outputs"),
+    NetworkTraining: tag(
+        "NetworkTraining", "widths batch epochs learning_rate clip sampling rate steps multiplier stray"
+    ),
     NoisyNewton: tag("Newton", "second noise steps cut penalty neighbors"),
     GridGaussian: tag("Noise", "sigma sensitivity coordinates"),
     ObjectivePerturbation: tag("Objective", "main rest sigma last loss norm rows neighbors penalty cut"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from tacit.learn.boosted import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -23,3 +24,20 @@ FITTED_KINDS: dict[str, Any] = {
         DecisionTreeRegressor,
     )
 }
+NETWORKS = ("MLPClassifier", "MLPRegressor")
+"""Those that need PyTorch."""
+
+
+def list_kinds() -> dict[str, Any]:
+    """Return all kinds that there can be an estimator of: those of networks where they were imported."""
+    found = sys.modules.get("tacit.learn.torch.estimators")
+    return FITTED_KINDS if found is None else {**FITTED_KINDS, **{name: getattr(found, name) for name in NETWORKS}}
+
+
+def find_kind(name: str) -> Any:
+    """Return a kind by its name; ModuleNotFoundError where it needs PyTorch, and that is not installed."""
+    if name in NETWORKS:
+        from tacit.learn.torch import estimators
+
+        return getattr(estimators, name)
+    return FITTED_KINDS[name]

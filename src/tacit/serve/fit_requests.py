@@ -32,9 +32,12 @@ ESTIMATORS = (
     "RandomForestRegressor",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
+    "MLPClassifier",
+    "MLPRegressor",
 )
 MAX_TREE_LEVELS = 200  # trees times levels: each is a pass over the rows
 MAX_TREE_CELLS = 2**22  # sums that are kept for a split
+MAX_NETWORK_WORK = 10**10  # weights times rows of a step times steps: a minute or so
 
 
 def fit_for_analyst(curator: Curator, analyst: str, form: FitBody, request: str) -> dict[str, Any]:
@@ -55,6 +58,7 @@ def fit_for_analyst(curator: Curator, analyst: str, form: FitBody, request: str)
         most_cells=MAX_FIT_CELLS,
         most_levels=MAX_TREE_LEVELS,
         most_tree_cells=MAX_TREE_CELLS,
+        most_work=MAX_NETWORK_WORK,
     )
     return _to_dict(study, claim)
 
@@ -65,11 +69,13 @@ def _make_estimator(form: FitBody) -> Any:
         what = f"{form.estimator!r:.60} is none that is fitted here"
         raise ParameterError("estimator", what, fix=f"one of {', '.join(ESTIMATORS)}")
     try:
-        from tacit.learn.fitted_kinds import FITTED_KINDS
-    except ModuleNotFoundError:
-        fix = f"ask the owner of the server: {missing_extra('learn', 'a fit', 'scikit-learn').fix}"
-        raise Refused(ErrorCode.UNSUPPORTED, "the server has no scikit-learn", fix=fix) from None
-    kind = FITTED_KINDS[form.estimator]
+        from tacit.learn.fitted_kinds import find_kind
+
+        kind = find_kind(form.estimator)
+    except ModuleNotFoundError as error:
+        extra, called = ("torch", "PyTorch") if error.name == "torch" else ("learn", "scikit-learn")
+        fix = f"ask the owner of the server: {missing_extra(extra, 'a fit', called).fix}"
+        raise Refused(ErrorCode.UNSUPPORTED, f"the server has no {called}", fix=fix) from None
     known = kind().get_params()
     classes = form.parameters.get("classes", [])
     if not isinstance(classes, list):

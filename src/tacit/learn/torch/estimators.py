@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +18,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from tacit.arithmetic import Number, to_integer, to_rational
+from tacit.arithmetic import Number, to_integer, to_rational, to_rational_between
 from tacit.errors import ParameterError
 from tacit.learn.facts import BitSource, Bounds, Missing
 from tacit.learn.labels import check_classes, check_discrete, encode_labels
 from tacit.learn.losses import Array
+from tacit.learn.network import NetworkLoss, NetworkTraining
 from tacit.learn.noise import GridGaussian
 from tacit.learn.one import OneShotEstimator, ReleasePlan, scale_rows
 from tacit.learn.torch.accountant import Sampling, TrainingPlan, dyadic_rate
@@ -32,6 +33,10 @@ from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import Bits
 from tacit.sampling.uniform import draw_below
 
+_LEAST_SPEED, _MOST_SPEED = Fraction(1, 10**9), Fraction(10**9)
+_LEAST_CLIP, _MOST_CLIP = Fraction(1, 10**6), Fraction(10**6)  # as `Private` has them
+_MOST_LAYERS = 50
+_MOST_NUMBERS = 2**24  # weights of a network; and of gradients that a pass keeps, each of one row
 _SHARE = 20  # a batch is about one part in so many of the rows
 
 
@@ -49,20 +54,86 @@ class TrainedRelease:
         return self.training.loss(self.training.steps)
 
 
+@dataclass(frozen=True, eq=False)
+class PerceptronPlan(ReleasePlan[TrainedRelease]):
+    """All that a fit of a perceptron will do, decided by what is declared."""
+
+    loss: NetworkLoss
+    method: NetworkTraining
+    name: ClassVar[str] = "noisy Adam"
+
+    def weights(self, features: Array, labels: Array, bits: Bits) -> Array:
+        """The weights after the last step as one vector, for rows as they lie and labels as the loss takes them.
+
+        **Theorem.** They are a function of the noisy sums of all steps and of random numbers that are drawn before a
+        row is read: what `privacy_loss` says is lost. No row makes it fail: a row whose gradient is not finite adds
+        nothing to a sum (`exact`), and weights that have left the range of floats are put back to its ends.
+        """
+        release, method = self.release, self.method
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(draw_below(2**63, bits))
+            network = make_network(release.widths)
+        data = _RowsOrNone(torch.from_numpy(scale_rows(self.facts, features)).float(), torch.from_numpy(labels))
+        optimizer = torch.optim.Adam(network.parameters(), float(method.learning_rate))
+        with Private(
+            *(network, optimizer, DataLoader(data, batch_size=release.batch)),
+            noise_multiplier=release.training.multiplier,
+            epochs=method.epochs,
+            clip=method.clip,
+            noise="exact",
+            sampling=release.training.sampling,
+            rows=self.facts.rows,
+            units_per_pass=max(1, min(max(2 * release.batch, 8), 4096, _MOST_NUMBERS // method.parameters)),
+            public=True,  # whoever planned it has charged it
+            check=False,  # these networks keep examples apart
+            bits=bits,
+        ) as private:
+            assert private.plan == release.training
+            for _ in range(private.epochs):
+                for rows, targets in private.loader:
+                    private.step(_LOSSES[self.loss.name](network(rows), targets))
+        found: Array = (
+            torch.cat([each.detach().flatten() for each in network.parameters()]).nan_to_num().double().numpy()
+        )
+        return found
+
+
+class _RowsOrNone(TensorDataset):
+    """Rows, of which there may be none: what fills up a pass, and is not counted, is then a row of zeros."""
+
+    def __getitem__(self, index: int) -> tuple[Tensor, ...]:
+        return (
+            super().__getitem__(index) if len(self) else tuple(each.new_zeros(each.shape[1:]) for each in self.tensors)
+        )
+
+
+def make_network(widths: tuple[int, ...]) -> nn.Sequential:
+    """Linear layers of these widths with hyperbolic tangents between them."""
+    pairs = [nn.Linear(before, after) for before, after in pairwise(widths)]
+    return nn.Sequential(*(layer for pair in pairs for layer in (pair, nn.Tanh())))[:-1]
+
+
+def _cross_entropy(scores: Tensor, target: Tensor) -> Tensor:
+    return F.cross_entropy(scores, target, reduction="none")
+
+
+def _squared_error(scores: Tensor, target: Tensor) -> Tensor:
+    return (scores[:, 0] - target).square()
+
+
+_LOSSES = {"cross-entropy": _cross_entropy, "squared": _squared_error}
+
+
 class _Perceptron(OneShotEstimator):
     """What the classifier and the regressor share: planning, training and reading rows."""
 
     _last = "network_"
 
-    def _outputs(self) -> int:
-        """How many numbers the network returns for a row."""
+    def _minimized(self) -> NetworkLoss:
+        """The loss, with how many numbers the network returns for a row."""
         raise NotImplementedError
 
-    def _losses(self, scores: Tensor, target: Tensor) -> Tensor:
-        """The loss of each row."""
-        raise NotImplementedError
-
-    def plan(self, features: int, rows: int | None = None) -> ReleasePlan[TrainedRelease]:
+    def plan(self, features: int, rows: int | None = None) -> PerceptronPlan:
         """Plan a fit: what it would do and cost. No data is needed.
 
         Parameters
@@ -74,7 +145,7 @@ class _Perceptron(OneShotEstimator):
 
         Returns
         -------
-        ReleasePlan
+        PerceptronPlan
             The steps and their noise, their privacy loss and guarantee.
 
         Raises
@@ -85,15 +156,21 @@ class _Perceptron(OneShotEstimator):
         facts = self.facts(features, rows)
         if facts.delta == 0:
             raise ParameterError("delta", "Gaussian noise needs a delta above 0", fix="delta=1e-9, say")
-        hidden = tuple(to_integer("hidden_layer_sizes", each, least=1) for each in self.hidden_layer_sizes)
-        widths = (features, *hidden, self._outputs())
+        loss, hidden = self._minimized(), self._hidden()
+        widths = (features, *hidden, loss.outputs)
         default = max(1, facts.rows // _SHARE)
         wanted = default if self.batch_size is None else to_integer("batch_size", self.batch_size, least=1)
         batch = min(wanted, facts.rows)
         per_epoch = -(-facts.rows // batch)
-        steps = to_integer("epochs", self.epochs, least=1) * per_epoch
+        epochs = to_integer("epochs", self.epochs, least=1)
+        steps = epochs * per_epoch
         sampling: Sampling = "poisson" if facts.neighbors is Neighbors.ADD_REMOVE else "shuffled"
         coordinates = sum((before + 1) * after for before, after in pairwise(widths))
+        if coordinates > _MOST_NUMBERS:
+            what = f"make {coordinates:,} weights, and {_MOST_NUMBERS:,} are the most"
+            raise ParameterError("hidden_layer_sizes", what, fix="hidden_layer_sizes=(64,), say")
+        speed = to_rational_between("learning_rate", self.learning_rate, _LEAST_SPEED, _MOST_SPEED)
+        clip = to_rational_between("clip", self.clip, _LEAST_CLIP, _MOST_CLIP)
 
         def stray(multiplier: Fraction) -> Fraction:
             return GridGaussian.of(multiplier, Fraction(1), coordinates).stray
@@ -104,33 +181,55 @@ class _Perceptron(OneShotEstimator):
             raise ParameterError("delta", "is too small for the grid of the noise", fix="choose a larger delta")
         found = TrainingPlan.calibrate(facts.epsilon, room, sampling, rate, steps, per_epoch)
         training = replace(found, stray=stray(found.multiplier))
-        return ReleasePlan(facts, TrainedRelease(training, widths, batch))
+        drawn = (training.sampling, training.rate, steps, training.multiplier, training.stray)
+        method = NetworkTraining(widths, batch, epochs, speed, clip, *drawn)
+        return PerceptronPlan(facts, TrainedRelease(training, widths, batch), loss, method)
 
-    def _learn(self, plan: ReleasePlan[TrainedRelease], features: Array, target: Any, bits: Bits) -> None:
-        release, facts = plan.release, plan.facts
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(draw_below(2**63, bits))
-            pairs = [nn.Linear(before, after) for before, after in pairwise(release.widths)]
-        network = nn.Sequential(*(layer for pair in pairs for layer in (pair, nn.Tanh())))[:-1]
-        data = TensorDataset(torch.from_numpy(scale_rows(facts, features)).float(), torch.from_numpy(target))
-        rate = float(to_rational("learning_rate", self.learning_rate))
-        with Private(
-            *(network, torch.optim.Adam(network.parameters(), rate), DataLoader(data, batch_size=release.batch)),
-            noise_multiplier=release.training.multiplier,
-            epochs=self.epochs,
-            clip=self.clip,
-            noise="exact",
-            sampling=release.training.sampling,
-            rows=facts.rows,
-            units_per_pass=min(max(2 * release.batch, 8), 4096),
-            check=False,  # these networks keep examples apart
-            bits=bits,
-        ) as private:
-            assert private.plan == release.training
-            for _ in range(private.epochs):
-                for rows, labels in private.loader:
-                    private.step(self._losses(network(rows), labels))
+    def _hidden(self) -> tuple[int, ...]:
+        """The widths of the layers between the columns and the outputs."""
+        given, fix = self.hidden_layer_sizes, "hidden_layer_sizes=(64,), say"
+        if isinstance(given, str) or not isinstance(given, Sequence):
+            raise ParameterError("hidden_layer_sizes", "is no list of widths", fix=fix)
+        if len(given) > _MOST_LAYERS:
+            raise ParameterError("hidden_layer_sizes", f"has more than {_MOST_LAYERS} layers", fix=fix)
+        return tuple(to_integer("hidden_layer_sizes", each, least=1) for each in given)
+
+    def _learn(self, plan: Any, features: Array, target: Any, bits: Bits) -> None:
+        self.take(plan, plan.weights(features, self._encode(target), bits))
+
+    def _encode(self, target: Array) -> Array:
+        """The targets as the loss takes them."""
+        raise NotImplementedError
+
+    def take(self, plan: PerceptronPlan, weights: Array) -> Self:
+        """Set the fitted attributes from released weights.
+
+        Parameters
+        ----------
+        plan : PerceptronPlan
+            The plan that the weights were released by.
+        weights : array
+            The released weights, as `PerceptronPlan.weights` returns them.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self.guarantee_, self.loss_, self._facts = plan.guarantee, plan.privacy_loss, plan.facts
+        self.n_features_in_ = plan.facts.columns
+        self._show()
+        network = make_network(plan.release.widths)
+        numbers, start = torch.from_numpy(np.asarray(weights, dtype=np.float64)), 0
+        with torch.no_grad():
+            for each in network.parameters():
+                each.copy_(numbers[start : start + each.numel()].reshape(each.shape))
+                start += each.numel()
         self.network_ = network.eval()
+        return self
+
+    def _show(self) -> None:
+        """Set what a classifier has beside the network."""
 
     def _scores(self, X: npt.ArrayLike) -> Array:
         """What the network returns for rows that are read as those of the fit were."""
@@ -237,17 +336,22 @@ class MLPClassifier(ClassifierMixin, _Perceptron):
         self.missing = missing
         self.bits = bits
 
-    def _outputs(self) -> int:
-        return len(check_classes(self.classes))
+    def _minimized(self) -> NetworkLoss:
+        return NetworkLoss("cross-entropy", len(self._classes()))
 
     def _read(self, X: npt.ArrayLike, y: npt.ArrayLike | None) -> tuple[Array, Any]:
         features, labels = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite())
         check_discrete(labels)
-        self.classes_ = check_classes(self.classes)
-        return features, encode_labels(self.classes_, labels).astype(np.int64)
+        return features, labels
 
-    def _losses(self, scores: Tensor, target: Tensor) -> Tensor:
-        return F.cross_entropy(scores, target, reduction="none")
+    def _classes(self) -> Array:
+        return check_classes(self.classes)
+
+    def _encode(self, target: Array) -> Array:
+        return encode_labels(self._classes(), target).astype(np.int64)
+
+    def _show(self) -> None:
+        self.classes_ = self._classes()
 
     def predict(self, X: npt.ArrayLike) -> Array:
         """Return the most probable class of each row.
@@ -371,7 +475,7 @@ class MLPRegressor(RegressorMixin, _Perceptron):
         self.missing = missing
         self.bits = bits
 
-    def _ends(self) -> tuple[float, float]:
+    def _target(self) -> tuple[float, float]:
         """The bounds of the target."""
         fix = "target_bounds=(0, 100), say"
         if self.target_bounds is None:
@@ -381,17 +485,17 @@ class MLPRegressor(RegressorMixin, _Perceptron):
             raise ParameterError("target_bounds", "must be a lower and an upper end", fix=fix)
         return low, high
 
-    def _outputs(self) -> int:
-        self._ends()
-        return 1
+    def _minimized(self) -> NetworkLoss:
+        self._target()
+        return NetworkLoss("squared", 1)
 
     def _read(self, X: npt.ArrayLike, y: npt.ArrayLike | None) -> tuple[Array, Any]:
-        features, target = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_all_finite=self._finite())
-        low, high = self._ends()
-        return features, ((np.clip(target, low, high) - low) / (high - low) * 2 - 1).astype(np.float32)
+        return validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_all_finite=self._finite())
 
-    def _losses(self, scores: Tensor, target: Tensor) -> Tensor:
-        return (scores[:, 0] - target).square()
+    def _encode(self, target: Array) -> Array:
+        low, high = self._target()
+        found: Array = (np.clip(target.astype(np.float64), low, high) - low) / (high - low) * 2 - 1
+        return found.astype(np.float32)
 
     def predict(self, X: npt.ArrayLike) -> Array:
         """Return the predicted target of each row.
@@ -406,5 +510,5 @@ class MLPRegressor(RegressorMixin, _Perceptron):
         array of shape (n_rows,)
             Numbers within the bounds of the target.
         """
-        low, high = self._ends()
+        low, high = self._target()
         return np.asarray((np.clip(self._scores(X)[:, 0], -1, 1) + 1) / 2 * (high - low) + low)

@@ -24,6 +24,7 @@ from torch.utils.data import DataLoader
 
 from tacit.arithmetic import Number, to_integer, to_rational, to_rational_between
 from tacit.errors import ParameterError
+from tacit.learn.fit_budget import charge_fit
 from tacit.learn.torch import noise as noises
 from tacit.learn.torch.accountant import Sampling, TrainingGuarantee, TrainingPlan, dyadic_rate
 from tacit.learn.torch.batches import (
@@ -107,6 +108,9 @@ class Private:
     rows : int, optional
         The public number of units, which the rate of sampling and the steps follow from. Left out, the number in the
         dataset is taken, and is public.
+    public : bool, default False
+        Whether the rows are public: the training then is not charged to a budget. Else all of it is, at the first
+        batch, to every `tacit.learn.budget` that it is inside of; one that is continued is charged anew.
     check : bool, default True
         Compare the first pass with gradients of single examples, which finds layers that mix examples.
     bits : Bits, optional
@@ -163,6 +167,7 @@ class Private:
         rows_per_unit: int = 1,
         units_per_pass: int | None = None,
         rows: int | None = None,
+        public: bool = False,
         check: bool = True,
         bits: Bits | None = None,
     ) -> None:
@@ -219,6 +224,7 @@ class Private:
         self._compiled: tuple[Callable[..., Any], Callable[..., Any]] | None = None
         self._iteration: object = None
         self.steps_ = 0
+        self._public, self._is_charged = public, False
         self.loader = PrivateLoader(self)
 
     # -- the guarantee ------------------------------------------------------------------------------------------------
@@ -325,6 +331,9 @@ class Private:
         if self.steps_ >= self.plan.steps:
             what = f"all {self.plan.steps} planned steps are taken"
             raise ParameterError("epochs", what, fix="plan more epochs, at the privacy loss they have")
+        if not self._is_charged:
+            charge_fit(self, self.guarantee_, self.plan.loss(self.plan.steps), public=self._public)
+            self._is_charged = True
         self._pass = given
         self._versions = [(name, buffer, buffer._version) for name, buffer in self.model.named_buffers()]
         self._book.start()

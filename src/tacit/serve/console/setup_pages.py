@@ -158,7 +158,7 @@ class SetupPages:
                     has_keys=kind is Type.TEXT,
                     lower=form.text(f"lower-{number}"),
                     upper=form.text(f"upper-{number}"),
-                    example=("2025-01-01", "2025-12-31") if kind is Type.DATE else ("0", "100"),
+                    example=("YYYY-MM-DD",) * 2 if kind is Type.DATE else ("none", "none"),
                     keys=keys,
                     rare=rare,
                     typed_keys=form.text(f"keys-{number}"),

@@ -43,14 +43,13 @@ class SetupSource:
 
 @dataclass(frozen=True)
 class AnswerPreview:
-    """A first answer: its question, its chart, its rows beside the true numbers, and what is to be known of it."""
+    """A first answer: its question, a chart of each number, and its rows beside the true numbers."""
 
     sql: str
     epsilon: str
-    drawing: Markup
+    drawings: tuple[Markup, ...]
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -100,11 +99,13 @@ def describe_choice(source: SetupSource, choices: StarterChoices, table: str, co
     if bounds := choices.bounds.get((table, column)):
         if rows is None:
             return "Values outside of these are read as the nearest bound."
-        return _share(rows.count_outside(table, column, bounds), rows, table, "outside, read as the nearest bound")
+        return _share(
+            rows.count_outside(table, column, bounds), rows, table, "lie outside, and are read as the nearest bound"
+        )
     if keys := choices.keys.get((table, column)):
         if rows is None:
             return "All of these are shown, and rows with another value are in no group."
-        return _share(rows.count_other(table, column, keys), rows, table, "with another value, in no group")
+        return _share(rows.count_other(table, column, keys), rows, table, "have another value, and are in no group")
     match kind:
         case Type.INT | Type.FLOAT:
             return "Without bounds they are chosen privately for each question, at a cost."
@@ -118,7 +119,7 @@ def describe_choice(source: SetupSource, choices: StarterChoices, table: str, co
 def _share(some: int, rows: SourceRows, table: str, what: str) -> str:
     total = rows.rows[table]
     if some == 0:
-        return f"No value lies {what.partition(',')[0]}." if what.startswith("outside") else "No row has another value."
+        return "No value lies outside." if "outside" in what else "No row has another value."
     return f"{some:,} of {total:,} rows ({100 * some / total:.2g}%) {what}."
 
 
@@ -193,15 +194,13 @@ def _show_answer(
         line = [label] if column else []
         exact = true.get(label.lower() if label in {"True", "False"} else label, (None,) * len(numbers))
         for heading, cell, known in zip(numbers, cells[keys:], exact, strict=False):
-            interval = f"{format_value(cell.low, heading, cell)} to {format_value(cell.high, heading, cell)}"
-            line += [format_value(cell.value, heading, cell), interval, _format_true(known)]
+            line += [format_value(cell.value, heading, cell), _format_true(known)]
         rows.append(tuple(line))
     heads = [column] if column else []
     for heading in numbers:
-        heads += [heading.name, f"{answer.percent} interval", "true, for you alone"]
-    is_drawn = len(answer) > 0
-    drawing = draw_chart(chart_column(answer, keys)) if is_drawn else Markup()
-    return AnswerPreview(sql, epsilon, drawing, tuple(heads), tuple(rows), answer.notes)
+        heads += [heading.name, "true"]
+    drawings = [draw_chart(chart_column(answer, keys + place)) for place in range(len(numbers)) if len(answer)]
+    return AnswerPreview(sql, epsilon, tuple(drawings), tuple(heads), tuple(rows))
 
 
 def _format_true(number: float | None) -> str:

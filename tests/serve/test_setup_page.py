@@ -156,7 +156,7 @@ def test_no_page_is_kept_or_framed_or_runs_what_is_not_here(browser):
     assert shown.headers["cache-control"] == "no-store"
     assert shown.headers["x-frame-options"] == "DENY"
     assert "default-src 'self'" in shown.headers["content-security-policy"]
-    assert shown.headers["referrer-policy"] == "no-referrer"
+    assert shown.headers["referrer-policy"] == "same-origin"
     assert "<script>" not in shown.text and "style=" not in shown.text and "onclick" not in shown.text
 
 

@@ -101,7 +101,7 @@ class SetupServer:
 
     def _page(self, template: str, status: int = 200, **values: object) -> Response:
         text = self._templates.get_template(template).render({"problem": None, "part": False, **values})
-        headers = {"content-security-policy": CONTENT_SECURITY_POLICY, "referrer-policy": "no-referrer"}
+        headers = {"content-security-policy": CONTENT_SECURITY_POLICY, "referrer-policy": "same-origin"}
         return HTMLResponse(text, status, headers)
 
     async def _send_static(self, request: Request) -> Response:

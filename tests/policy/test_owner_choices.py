@@ -8,7 +8,7 @@ from tacit.engines.source_columns import SourceColumn
 from tacit.errors import ParameterError
 from tacit.policy.load import load_text
 from tacit.policy.model import Type
-from tacit.policy.owner_choices import list_left_out, read_bounds, read_keys, select_tables
+from tacit.policy.owner_choices import list_left_out, read_bounds, read_keys, read_person, select_tables
 from tacit.policy.template import StarterChoices, render_template
 from tacit.policy.write_policy import write_new_policy
 
@@ -84,3 +84,10 @@ def test_a_policy_is_never_replaced(tmp_path):
     assert (tmp_path / "a.toml").read_text() == "1"
     with pytest.raises(ParameterError, match="cannot be written"):
         write_new_policy(tmp_path / "nowhere" / "a.toml", "2")
+
+
+def test_a_name_with_spaces_around_it_is_found_without_them():
+    tables = {"t": [SourceColumn(" Patient No. ", Type.INT), SourceColumn("a", Type.INT), SourceColumn("a ", Type.INT)]}
+    assert read_person(tables, "patient no.") == " Patient No. "
+    assert read_person(tables, "a") == "a"
+    assert read_person(tables, "A ") == "a "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import re
+import shlex
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,12 +14,14 @@ import pytest
 
 from tacit.curator.preview import preview_answer
 from tacit.engines import duckdb
+from tacit.engines.source_columns import SourceColumn
 from tacit.engines.source_rows import SourceRows
 from tacit.policy.load import load, load_text
+from tacit.policy.model import Type
 from tacit.policy.template import StarterChoices, render_template
 from tacit.serve.console import setup_server
 from tacit.serve.console.setup_pages import FEWEST_PEOPLE
-from tacit.serve.console.setup_preview import SetupSource, make_preview
+from tacit.serve.console.setup_preview import SetupSource, list_next_steps, make_preview
 from tacit.serve.console.setup_server import SetupServer
 
 pytestmark = pytest.mark.slow
@@ -269,3 +272,39 @@ def test_a_preview_leaves_the_ledger_of_the_policy_alone(shop, tmp_path):
     found = make_preview(source, StarterChoices(person="customer_id"), "orders.region", "0.25")
     assert found.answer is not None and found.problem is None
     assert list(tmp_path.iterdir()) == [] and not list(shop.glob("*.ledger"))
+
+
+def test_a_person_whose_name_has_spaces_around_it_is_that_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(setup_server, "_LAST_PAGE", 0.0)
+    source = tmp_path / "t.csv"
+    source.write_text(" Patient No. ,size\n" + "".join(f"{n % 40},{n % 7}\n" for n in range(120)))
+    tables = duckdb.read_columns(source)
+    page = SetupServer(
+        SetupSource("t.csv", tmp_path / "n.toml", tables, SourceRows(source, tables)), StarterChoices(), 4711
+    )
+    browser = Browser(page)
+    assert 'value=" Patient No. " checked' in browser.open().text
+    form = {"person": " Patient No. ", "another": "size", "use-0-1": "1", "action": "write", "confirm": "1"}
+    assert browser.post(**form).status_code == 200
+    assert load(tmp_path / "n.toml").tables[0].unit == " Patient No. "
+
+
+@pytest.mark.parametrize("person", [None, "", "nobody"])
+def test_without_a_person_nothing_is_written(browser, tmp_path, person):
+    browser.open()
+    refused = browser.post(action="write", confirm="1", person=person)
+    assert refused.status_code == 400
+    assert not (tmp_path / "tacit.toml").exists()
+    if person != "nobody":
+        assert (
+            "choose who is protected"
+            in browser.post("/preview", person=person, another="amount" if person is None else None).text
+        )
+
+
+def test_the_commands_of_the_last_page_are_as_a_shell_takes_them(tmp_path):
+    tables = {"a$b `c`": [SourceColumn("x", Type.INT)]}
+    source = SetupSource("t.csv", tmp_path / "my policy.toml", tables, None)
+    _, (_, ask), _ = list_next_steps(source, StarterChoices(person="row"), None)
+    assert shlex.split(ask)[-1] == 'SELECT COUNT(*) AS row_count FROM "a$b `c`"'
+    assert shlex.split(ask)[3] == str(tmp_path / "my policy.toml")

@@ -32,7 +32,8 @@ _MOST_KEYS = 1_000
 
 def read_person(tables: Tables, given: str) -> str:
     """The column that says whose row it is, as the source spells it, or "row"; or ParameterError."""
-    named = {column.name.lower(): column.name for columns in tables.values() for column in columns}
+    names = [column.name for columns in tables.values() for column in columns]
+    named = {name.strip().lower(): name for name in names} | {name.lower(): name for name in names}
     if given == ROW_UNIT:
         return given
     if given.lower() not in named:

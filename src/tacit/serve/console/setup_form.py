@@ -45,6 +45,10 @@ class SetupForm:
         """What was given for a field, without spaces around it; nothing where it is not there."""
         return self.fields.get(name, ("",))[0].strip()
 
+    def exact(self, name: str) -> str:
+        """What was given for a field as it is: names of columns may have spaces around them."""
+        return self.fields.get(name, ("",))[0]
+
     def has(self, name: str) -> bool:
         """Whether a field is there, as that of a box that is ticked."""
         return name in self.fields
@@ -95,7 +99,9 @@ def read_choices(tables: Tables, form: SetupForm) -> tuple[StarterChoices, dict[
             problems[field] = error.what.removeprefix(f"{error.name}: ")
             return otherwise
 
-    person = form.text("person") or form.text("another")
+    person = form.exact("person") or form.exact("another")
+    if not form.has("person") or not person:
+        problems["person"] = "choose who is protected"
     left_out = list_left_out(tables)
     none: tuple[str, ...] = ()
     listed, unlisted, bounds, keys = set(), set(), {}, {}
@@ -118,7 +124,7 @@ def read_choices(tables: Tables, form: SetupForm) -> tuple[StarterChoices, dict[
             if found := tuple(dict.fromkeys([*ticked, *typed])):
                 keys[here] = found
     choices = StarterChoices(
-        read("person", lambda: read_person(tables, person), ROW_UNIT),
+        ROW_UNIT if "person" in problems else read("person", lambda: read_person(tables, person), ROW_UNIT),
         read("epsilon", lambda: read_budget(form.text("epsilon")), StarterChoices.epsilon),
         read("analyst", lambda: read_analyst(form.text("analyst")), StarterChoices.analyst),
         frozenset(listed),

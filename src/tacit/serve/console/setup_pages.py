@@ -89,7 +89,7 @@ class SetupPages:
         """All that the page shows for a form, and what it chose."""
         choices, problems = read_choices(self.source.tables, form)
         groupings = list_groupings(self.source, choices)
-        group = form.text("group")
+        group = form.exact("group")
         if group not in groupings:
             group = groupings[0] if groupings else ""
         shown = {

@@ -5,6 +5,7 @@ Every figure of the data is exact and for the owner alone; the text of the polic
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -15,6 +16,7 @@ from tacit.accounting.interpretation import min_guessing_error
 from tacit.answers.answer import Answer
 from tacit.answers.chart import chart_column
 from tacit.answers.render import format_value
+from tacit.arithmetic import format_decimal
 from tacit.curator.preview import preview_answer
 from tacit.engines.scalars import quote_name
 from tacit.engines.source_rows import SourceRows
@@ -79,6 +81,31 @@ def make_preview(source: SetupSource, choices: StarterChoices, group: str, epsil
         problem = error
     guess = f"{100 * min_guessing_error(choices.epsilon):.3g}"
     return SetupPreview(text, promise, guess, _describe_people(source, choices), left_out, answer, problem)
+
+
+def list_next_steps(
+    source: SetupSource, choices: StarterChoices, preview: SetupPreview | None
+) -> list[tuple[str, str]]:
+    """What to do once the policy is written: words, and the commands as a shell takes them."""
+    policy, analyst = str(source.policy), choices.analyst
+    if preview is not None and preview.answer is not None:
+        sql, epsilon = preview.answer.sql, preview.answer.epsilon
+    else:
+        table = next(iter(select_tables(source.tables, choices.person or ROW_UNIT)))
+        sql, epsilon = f"SELECT COUNT(*) AS row_count FROM {quote_name(table)}", format_decimal(choices.epsilon / 4)
+    ask = shlex.join(["tacit", "ask", "-p", policy, "--as", analyst, "--epsilon", epsilon, sql])
+    add, serve = (
+        shlex.join(["tacit", "analyst", "add", analyst, "-p", policy]),
+        shlex.join(["tacit", "serve", "-p", policy]),
+    )
+    return [
+        (
+            "See what the policy promises, and whether the data is as declared.",
+            shlex.join(["tacit", "check", "-p", policy]),
+        ),
+        (f"Ask a first question, as {analyst}.", ask),
+        ("Let others in.", f"{add}\n{serve}"),
+    ]
 
 
 def list_groupings(source: SetupSource, choices: StarterChoices) -> list[str]:

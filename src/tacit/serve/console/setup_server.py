@@ -29,7 +29,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from tacit.errors import ErrorCode, ParameterError, Refused, TacitError
+from tacit.errors import DataError, ErrorCode, ParameterError, PolicyError, Refused, TacitError
 from tacit.policy.load import load_text
 from tacit.policy.template import StarterChoices, render_template
 from tacit.policy.write_policy import write_new_policy
@@ -37,7 +37,7 @@ from tacit.serve.console.page_files import hash_static, load_static, load_templa
 from tacit.serve.console.requests import BASE, CONTENT_SECURITY_POLICY, check_origin
 from tacit.serve.console.setup_form import SetupForm, fill_in, parse_form
 from tacit.serve.console.setup_pages import SetupPages
-from tacit.serve.console.setup_preview import SetupSource
+from tacit.serve.console.setup_preview import SetupPreview, SetupSource, list_next_steps
 from tacit.serve.console.view_models import view_error
 from tacit.serve.metrics import Metrics
 from tacit.serve.middleware import Application, RequestMiddleware
@@ -158,10 +158,11 @@ class SetupServer:
         async with self._busy:
             shown, choices = await asyncio.to_thread(self._pages.view, form)
             try:
-                self._write(form, choices, shown["problems"])
+                self._write(form, choices, shown["problems"], shown["preview"])
             except TacitError as error:
                 return self._page("setup.html", http_status(error), **shown, csrf=self._csrf, problem=view_error(error))
-        response = self._page("setup_done.html", choices=choices, policy=self._source.policy, preview=shown["preview"])
+        steps = list_next_steps(self._source, choices, shown["preview"])
+        response = self._page("setup_done.html", policy=self._source.policy, preview=shown["preview"], next_steps=steps)
         response.delete_cookie(_COOKIE, path=self._place, httponly=True, samesite="strict")
         response.background = BackgroundTask(self._end)
         return response
@@ -172,13 +173,17 @@ class SetupServer:
         template = "setup_preview.html" if part else "setup.html"
         return self._page(template, **shown, csrf=self._csrf, part=part)
 
-    def _write(self, form: SetupForm, choices: StarterChoices, problems: dict[str, str]) -> None:
-        """Write the policy to the file of the command, where none is."""
+    def _write(
+        self, form: SetupForm, choices: StarterChoices, problems: dict[str, str], preview: SetupPreview | None
+    ) -> None:
+        """Write the policy to the file of the command, where none is, unless it does not fit the data."""
         if problems:
             raise ParameterError("form", "some of it cannot be read", fix="see what is said beside the fields")
         if not form.has("confirm"):
             what = "the policy is public, and you have not confirmed that all in it may be"
             raise ParameterError("confirm", what, fix="read the policy, and tick the box above the button")
+        if preview is not None and isinstance(preview.problem, DataError | PolicyError):
+            raise preview.problem
         text = render_template(self._source.name, self._source.tables, choices)
         load_text(text, self._source.policy)
         write_new_policy(self._source.policy, text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from tacit.policy.check import PolicyAdvice
     from tacit.policy.model import Policy
     from tacit.policy.promise import RecordedSpending
+
+_FEW_ALIKE = 4  # remarks with the same words; more of them are one line
 
 
 def check(
@@ -49,8 +52,21 @@ def check(
     data = ". Not all data is as declared: see below" if unlike else ", and the data is as declared"
     typer.echo(f"{policy.name} is in order{'' if loaded.source is None else data}.")
     typer.echo(promised)
-    for remark in found:
-        typer.echo(f"· {remark.path}: {remark.text}")
+    for line in _gather_remarks(found):
+        typer.echo(f"· {line}")
+
+
+def _gather_remarks(remarks: Sequence[PolicyAdvice]) -> Iterator[str]:
+    """The remarks in their order, with those that say the same of many places in one line."""
+    places: dict[str, list[str]] = {}
+    for remark in remarks:
+        places.setdefault(remark.text, []).append(remark.path)
+    for remark in remarks:
+        alike = places[remark.text]
+        if len(alike) <= _FEW_ALIKE:
+            yield f"{remark.path}: {remark.text}"
+        elif remark.path == alike[0]:
+            yield f"{remark.path} and {len(alike) - 1} more, such as {alike[1]}: {remark.text}"
 
 
 def _list_mistakes(mistakes: list[PolicyError], *, as_json: bool) -> NoReturn:

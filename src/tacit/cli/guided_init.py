@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import TypeVar
 
 import typer
 
 from tacit.arithmetic import format_decimal
-from tacit.cli.owner_choices import describe_repeats, read_analyst, read_budget, read_person
-from tacit.engines.source_columns import SourceColumn
 from tacit.errors import ParameterError
 from tacit.policy.model import ROW_UNIT, Type
-from tacit.policy.propose import Tables, propose_person, propose_units
-from tacit.policy.template import StarterChoices, explain_left_out
+from tacit.policy.owner_choices import (
+    ColumnName,
+    describe_repeats,
+    list_left_out,
+    read_analyst,
+    read_bounds,
+    read_budget,
+    read_person,
+    select_tables,
+)
+from tacit.policy.propose import Tables, propose_person
+from tacit.policy.template import StarterChoices
 
 Value = TypeVar("Value")
+
+_MANY_NUMBERS = 8  # of more columns the owner names those that have bounds, and is not asked for each
 
 _PERSON = """
 1. Whose privacy is protected?
@@ -46,7 +55,7 @@ def ask_owner(tables: Tables, choices: StarterChoices) -> StarterChoices:
     if proposed != ROW_UNIT:
         typer.echo(f"   {proposed} seems to be it{describe_repeats(tables, proposed)}.")
     person = _ask("   Column", proposed, lambda given: read_person(tables, given))
-    asked = {table: tables[table] for table in (tables if person == ROW_UNIT else propose_units(tables, person))}
+    asked = select_tables(tables, person)
     listed = _ask_listed(asked)
     bounds = _ask_bounds(asked, listed)
     typer.echo(_BUDGET)
@@ -66,60 +75,51 @@ def _ask(prompt: str, default: str, read: Callable[[str], Value]) -> Value:
             typer.echo(f"   {error.what}")
 
 
-def _ask_listed(tables: Tables) -> frozenset[tuple[str, str]]:
-    left_out = {
-        (table, column.name): reason
-        for table, columns in tables.items()
-        for column in columns
-        if isinstance(column.kind, Type) and (reason := explain_left_out(column)) is not None
-    }
+def _ask_listed(tables: Tables) -> frozenset[ColumnName]:
+    left_out = list_left_out(tables)
     if not left_out:
         return frozenset()
     typer.echo(_LISTED)
     for (table, column), reason in left_out.items():
         typer.echo(f"   {table}.{column}: {reason}")
-
-    def read(given: str) -> frozenset[tuple[str, str]]:
-        names = [name.strip().lower() for name in given.split(",") if name.strip()]
-        known = {f"{table}.{column}".lower(): (table, column) for table, column in left_out}
-        known |= {column.lower(): (table, column) for table, column in left_out}
-        if unknown := [name for name in names if name not in known]:
-            raise ParameterError("columns", f"{unknown[0]} is not one of these", fix="name columns of the list")
-        return frozenset(known[name] for name in names)
-
-    return _ask("   List all the same, separated by commas, or Enter for none", "", read)
+    return frozenset(
+        _ask("   List all the same, separated by commas, or Enter for none", "", partial(_read_columns, left_out))
+    )
 
 
-def _ask_bounds(tables: Tables, listed: frozenset[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str]]:
-    numbers = [
-        (table, column)
+def _ask_bounds(tables: Tables, listed: frozenset[ColumnName]) -> dict[ColumnName, tuple[str, str]]:
+    """Bounds of the columns that may be named; where these are many, of those that the owner names."""
+    left_out = list_left_out(tables)
+    numbers = {
+        (table, column.name): column.kind
         for table, columns in tables.items()
         for column in columns
         if column.kind in {Type.INT, Type.FLOAT}
-        and (explain_left_out(column) is None or (table, column.name) in listed)
-    ]
+        and ((table, column.name) not in left_out or (table, column.name) in listed)
+    }
     if not numbers:
         return {}
     typer.echo(_BOUNDS)
+    asked = list(numbers)
+    if len(numbers) > _MANY_NUMBERS:
+        typer.echo(f"   {len(numbers)} columns are numbers: {', '.join(column for _, column in numbers)}")
+        prompt = "   Which of them have bounds, separated by commas, or Enter for none"
+        asked = _ask(prompt, "", partial(_read_columns, numbers))
     found = {}
-    for table, column in numbers:
-        bounds = _ask(f"   {table}.{column.name}, lower and upper", "", partial(_read_bounds, column))
+    for table, column in asked:
+        kind = numbers[table, column]
+        assert isinstance(kind, Type)
+        bounds = _ask(f"   {table}.{column}, lower and upper", "", partial(read_bounds, kind))
         if bounds is not None:
-            found[table, column.name] = bounds
+            found[table, column] = bounds
     return found
 
 
-def _read_bounds(column: SourceColumn, given: str) -> tuple[str, str] | None:
-    """Two numbers as TOML has them; None for nothing."""
-    parts = given.replace(",", " ").split()
-    if not parts:
-        return None
-    try:
-        lower, upper = (Decimal(part) for part in parts)
-        is_whole = column.kind is Type.FLOAT or lower % 1 == upper % 1 == 0
-        if is_whole and lower <= upper and max(abs(lower), abs(upper)) <= 10**15:
-            return f"{lower:f}", f"{upper:f}"
-    except (InvalidOperation, ValueError):
-        pass
-    kind = "two numbers" if column.kind is Type.FLOAT else "two whole numbers"
-    raise ParameterError("bounds", f"write {kind}, the smaller first, such as 0 100", fix="0 100")
+def _read_columns(offered: Iterable[ColumnName], given: str) -> list[ColumnName]:
+    """The columns that are named, each with its table or without, in their order; or ParameterError."""
+    names = [name.strip().lower() for name in given.split(",") if name.strip()]
+    known = {f"{table}.{column}".lower(): (table, column) for table, column in offered}
+    known |= {column.lower(): (table, column) for table, column in offered}
+    if unknown := [name for name in names if name not in known]:
+        raise ParameterError("columns", f"{unknown[0]} is not one of these", fix="name columns of the list")
+    return list(dict.fromkeys(known[name] for name in names))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.cli.options import DEFAULT_POLICY, PolicyOption
-from tacit.cli.owner_choices import describe_repeats, read_analyst, read_budget, read_person
 from tacit.errors import DataError, ErrorCode, ParameterError
 
 if TYPE_CHECKING:
@@ -35,6 +34,11 @@ def init(
     guided: Annotated[
         bool, typer.Option("--guided", help="Ask the questions that matter, one after the other.")
     ] = False,
+    browser: Annotated[
+        bool,
+        typer.Option("--browser", help="Choose on a page of this machine, with previews of what each choice means."),
+    ] = False,
+    port: Annotated[int, typer.Option("--port", help="That of the page; 0 is any free one.", metavar="PORT")] = 0,
 ) -> None:
     """Write a starter policy for the tables of a source.
 
@@ -43,24 +47,63 @@ def init(
     """
     from tacit.policy.model import is_database_url
     from tacit.policy.template import render_template
+    from tacit.policy.write_policy import require_new, write_new_policy
 
-    if policy.exists():
-        raise ParameterError("policy", f"{policy} exists already", fix="name another file with --policy")
+    require_new(policy)
+    if guided and browser:
+        raise ParameterError("guided", "questions are asked here or on a page", fix="leave out --guided or --browser")
+    place = source
     tables: Tables = {}
     if source is not None:
         tables = _read_columns(source)
         source = source if is_database_url(source) else _path_from_policy(Path(source), policy)
-    elif unit is not None or guided:
+    elif unit is not None or guided or browser:
         raise ParameterError("source", "is needed to choose from its columns", fix="name a file: tacit init visits.csv")
     choices = _read_choices(tables, unit, epsilon, analyst)
     if guided:
         from tacit.cli.guided_init import ask_owner
 
         choices = ask_owner(tables, choices)
-    text = render_template(source, tables, choices)
-    policy.write_text(text, encoding="utf-8")
+    if browser:
+        assert place is not None
+        assert source is not None
+        choices = _choose_on_page(place, source, policy, tables, choices, port)
+    else:
+        write_new_policy(policy, render_template(source, tables, choices))
     for line in _describe(tables, choices, policy):
         typer.echo(line)
+
+
+def _choose_on_page(
+    place: str, source: str, policy: Path, tables: Tables, choices: StarterChoices, port: int
+) -> StarterChoices:
+    """The owner's choices, made on a page that writes the policy; where it ends without that, the command fails."""
+    from tacit.engines.source_rows import SourceRows
+    from tacit.extras import missing_extra
+    from tacit.policy.model import is_database_url
+
+    try:
+        from tacit.serve.console.setup_preview import SetupSource
+        from tacit.serve.console.setup_server import run_setup
+    except ImportError:
+        raise missing_extra("serve", "the page", "starlette and uvicorn") from None
+    if not 0 <= port <= 65535:
+        raise ParameterError("port", f"{port} is out of range", fix="--port takes a number from 0 to 65,535")
+    rows = None if is_database_url(place) else SourceRows(Path(place), tables)
+
+    def ready(address: str) -> None:
+        typer.echo("Open this address in a browser on this machine. It shows what is in the data, and works once:")
+        typer.echo(f"  {address}")
+        typer.echo("The page ends when the policy is written. Stop with Ctrl-C.")
+
+    try:
+        chosen = run_setup(SetupSource(source, policy, tables, rows), choices, port, ready)
+    finally:
+        if rows is not None:
+            rows.close()
+    if chosen is None:
+        raise ParameterError("browser", "the page ended before a policy was written", fix="run the command again")
+    return chosen
 
 
 def _read_columns(source: str) -> Tables:
@@ -87,6 +130,7 @@ def _path_from_policy(source: Path, policy: Path) -> str:
 
 def _read_choices(tables: Tables, unit: str | None, epsilon: str, analyst: str) -> StarterChoices:
     """The choices of the options, or ParameterError."""
+    from tacit.policy.owner_choices import read_analyst, read_budget, read_person
     from tacit.policy.template import StarterChoices
 
     person = None if unit is None else read_person(tables, unit)
@@ -95,6 +139,7 @@ def _read_choices(tables: Tables, unit: str | None, epsilon: str, analyst: str) 
 
 def _describe(tables: Tables, choices: StarterChoices, policy: Path) -> Iterator[str]:
     """What was written, what the owner should know of it, and what to do next."""
+    from tacit.policy.owner_choices import describe_repeats
     from tacit.policy.propose import propose_person
     from tacit.policy.template import explain_left_out
     from tacit.terminal import LONGEST, one_line

@@ -104,6 +104,23 @@ def quote_file(file: Path) -> str:
     return quote_text("".join(f"[{letter}]" if letter in "[*?" else letter for letter in str(file)))
 
 
+def _name_columns(file: Path, header: Sequence[str]) -> list[str]:
+    """The names of a header's columns, or DataError where two are alike.
+
+    The error has numbers in place of names: where a quote of the header is never closed, a name holds rows.
+    """
+    named = [column or f"column {number}" for number, column in enumerate(header, 1)]  # an index of pandas has no name
+    first: dict[str, int] = {}
+    for number, column in enumerate(named, 1):
+        if (before := first.setdefault(column.lower(), number)) != number:
+            raise DataError(
+                ErrorCode.DATA,
+                f"columns {before} and {number} of {file.name} have the same name, where case does not count",
+                fix=f"give one of them another name in the first line of {file.name}",
+            )
+    return named
+
+
 def _csv(connection: DuckDBPyConnection, file: Path) -> Stored:
     """A CSV file with a header, every column text: types are declared, never guessed from the rows.
 
@@ -120,7 +137,7 @@ def _csv(connection: DuckDBPyConnection, file: Path) -> Stored:
         raise DataError(
             ErrorCode.DATA, f"{file.name} has no header", fix="put the names of the columns into its first line"
         )
-    named = [column or f"column {number}" for number, column in enumerate(header, 1)]  # an index of pandas has no name
+    named = _name_columns(file, header)
     columns = ", ".join(f"{quote_text(column)}: 'VARCHAR'" for column in named)
     table = f"memory.main.{quote_name(f'csv {file.name}')}"
     statement = (

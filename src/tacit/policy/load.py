@@ -62,6 +62,12 @@ def load(policy: str | os.PathLike[str] | Mapping[str, Any], *, is_draft: bool =
     return _policy(Section(_leave_unfilled(entries) if is_draft else entries, (), file), path.parent, path)
 
 
+def load_text(text: str, path: Path) -> Policy:
+    """The policy of a TOML text that is not written yet, as if it were the file at this path."""
+    file = locate.TomlFile(text, path.name)
+    return _policy(Section(_parse(file), (), file), path.absolute().parent, path.absolute())
+
+
 def _leave_unfilled(value: Any) -> Any:
     """The same without bounds that are to be filled in."""
     if not isinstance(value, Mapping):

@@ -37,6 +37,7 @@ _PEOPLE = frozenset(
         "tenant tourist user viewer visitor voter worker"
     )
 )
+_NUMBERED = frozenset(name_words("code key no nr num number ref uuid"))  # what people are told apart by
 _PARTS_OF_NAMES = frozenset(name_words("display family first full given last legal maiden middle nick preferred sur"))
 _NAMES = frozenset(name_words("firstname forename fullname lastname login nickname surname username"))
 # Words in the name of a column, and what such a column holds.
@@ -56,10 +57,13 @@ _FREE_WORDS = frozenset(
 def is_identifier_name(column: str) -> bool:
     """Whether a column is called like one that says whose row it is.
 
-    >>> [is_identifier_name(name) for name in ("id", "patient_id", "CustomerId", "paid", "age")]
-    [True, True, True, False, False]
+    >>> [is_identifier_name(name) for name in ("id", "patient_id", "CustomerId", "Patient No.", "paid", "age")]
+    [True, True, True, True, False, False]
     """
-    return column.lower() == "id" or column.lower().endswith(("_id", "-id", " id")) or column.endswith(("Id", "ID"))
+    words, column = name_words(column), column.strip()
+    is_number_of_person = bool(words) and words[-1] in _NUMBERED and bool(_PEOPLE & set(words))
+    is_id = column.lower() == "id" or column.lower().endswith(("_id", "-id", " id")) or column.endswith(("Id", "ID"))
+    return is_id or is_number_of_person
 
 
 def find_what_names_somebody(column: SourceColumn) -> str | None:
@@ -172,7 +176,8 @@ def _find_way(
 def _stem(column: str) -> str:
     """What an identifier is of: customer, of customer_id; nothing, of id."""
     words = name_words(column)
-    return "_".join(words[:-1] if words and words[-1] == "id" else words)
+    is_last_of = bool(words) and (words[-1] == "id" or (words[-1] in _NUMBERED and len(words) > 1))
+    return "_".join(words[:-1] if is_last_of else words)
 
 
 def _singular(table: str) -> str:

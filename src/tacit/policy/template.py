@@ -136,7 +136,8 @@ _COLUMNS = {
 class StarterChoices:
     """What the owner decides: the person's column or "row", the budget, who asks, and what is listed.
 
-    `listed` are columns that would be left out, and `bounds` the texts of lower and upper, by table and column.
+    `listed` are columns that would be left out, and `left_out` others that are. `bounds` are the texts of lower and
+    upper, and `keys` the public keys of texts, by table and column.
     """
 
     person: str | None = None
@@ -144,6 +145,8 @@ class StarterChoices:
     analyst: str = "ada"
     listed: frozenset[tuple[str, str]] = frozenset()
     bounds: Mapping[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    keys: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    left_out: frozenset[tuple[str, str]] = frozenset()
 
 
 def render_template(source: str | None, tables: Tables, choices: StarterChoices | None = None) -> str:
@@ -224,6 +227,10 @@ def _write_column(table: str, column: SourceColumn, key: str, choices: StarterCh
     declared = _COLUMNS[column.kind]
     if (bounds := choices.bounds.get((table, column.name))) is not None:
         declared = f'{{ type = "{column.kind}", lower = {bounds[0]}, upper = {bounds[1]} }}'
+    elif keys := choices.keys.get((table, column.name)):
+        declared = f'{{ type = "{column.kind}", values = [{", ".join(map(quote_string, keys))}] }}'
+    if (table, column.name) in choices.left_out:
+        return f"# {key} = {declared.partition('    #')[0]}    # left out"
     if (table, column.name) in choices.listed:
         return f"{key} = {declared}"
     reason = explain_left_out(column)

@@ -8,21 +8,19 @@ says of where a request comes from must not be elsewhere.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import hmac
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from importlib.resources import files
 from urllib.parse import parse_qsl, urlsplit
 
-from jinja2 import DictLoader, Environment, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from tacit.errors import ErrorCode, Refused, TacitError
 from tacit.serve.authentication import Authenticator, Role, User
+from tacit.serve.console.page_files import hash_static, load_static, load_templates
 from tacit.serve.console.sessions import ConsoleSession, SessionStore
 from tacit.serve.console.view_models import view_error
 from tacit.serve.key_authentication import KeyCheckPool
@@ -46,17 +44,13 @@ class Console:
         self.authenticator = authenticator
         self.secure = secure
         self.sessions = SessionStore()
-        self.static = {path.name: path.read_bytes() for path in (files(__package__) / "static").iterdir()}
-        self.version = hashlib.sha256(b"".join(self.static[name] for name in sorted(self.static))).hexdigest()[:12]
+        self.static = load_static()
+        self.version = hash_static(self.static)
         self._secret = secrets.token_bytes(32)
         self._long = asyncio.Semaphore(1)
         self._waiting = 0
         self._checkers = KeyCheckPool(authenticator)
-        texts = {path.name: path.read_text("utf-8") for path in (files(__package__) / "templates").iterdir()}
-        self._templates = Environment(
-            loader=DictLoader(texts), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-        )
-        self._templates.globals.update(base=BASE, version=self.version, Role=Role)
+        self._templates = load_templates(base=BASE, version=self.version, Role=Role)
 
     @property
     def cookie(self) -> str:

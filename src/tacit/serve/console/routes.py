@@ -13,6 +13,7 @@ from starlette.routing import Route
 from tacit.errors import ErrorCode, Refused, TacitError
 from tacit.serve.authentication import Authenticator
 from tacit.serve.console import learn_pages, owner_pages, question_pages, session_pages
+from tacit.serve.console.page_files import send_static
 from tacit.serve.console.requests import (
     BASE,
     Console,
@@ -31,7 +32,6 @@ from tacit.serve.service import CuratorService
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-_KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml", "LICENSE": "text/plain"}
 _SIGN_IN_COOKIE = "tacit-visit"  # the cookie of someone who is about to sign in
 
 
@@ -97,15 +97,10 @@ async def _not_found(visit: PageRequest) -> Response:
 
 
 def _static(console: Console) -> Endpoint:
-    """The style, the scripts and their licenses: a table of files, so no path leads elsewhere."""
+    """The style, the scripts and their licenses."""
 
     async def endpoint(request: Request) -> Response:
-        name = request.path_params["name"]
-        body = console.static.get(name)
-        if body is None:
-            return Response(status_code=404)
-        kind = _KINDS.get(name.rpartition(".")[2], "application/octet-stream")
-        return Response(body, media_type=kind, headers={"cache-control": "public, max-age=86400"})
+        return send_static(console.static, request.path_params["name"])
 
     return endpoint
 

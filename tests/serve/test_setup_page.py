@@ -1,0 +1,310 @@
+"""The owner's page: who may see it, what it shows, and what it writes. Its application runs here, over ASGI."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import shlex
+from fractions import Fraction
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tacit.curator.preview import preview_answer
+from tacit.engines import duckdb
+from tacit.engines.source_columns import SourceColumn
+from tacit.engines.source_rows import SourceRows
+from tacit.policy.load import load, load_text
+from tacit.policy.model import Type
+from tacit.policy.template import StarterChoices, render_template
+from tacit.serve.console import setup_server
+from tacit.serve.console.setup_pages import FEWEST_PEOPLE
+from tacit.serve.console.setup_preview import SetupSource, list_next_steps, make_preview
+from tacit.serve.console.setup_server import SetupServer
+
+pytestmark = pytest.mark.slow
+
+HOST = "127.0.0.1:4711"
+ORIGIN = f"http://{HOST}"
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory) -> Path:
+    """400 orders of 100 customers: 60 of them in the north, one alone at sea; amounts 0 to 99."""
+    draw, folder = random.Random(5), tmp_path_factory.mktemp("shop")
+    lines = ["order_id,customer_id,email,region,amount,ordered_at"]
+    for number in range(400):
+        customer = number % 100
+        region = "at sea" if number == 7 else "north" if customer < 60 else "south"
+        lines.append(
+            f"{number},{customer},p{customer}@x.org,{region},{draw.randrange(100)},2025-01-{1 + number % 28:02d}"
+        )
+    (folder / "orders.csv").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+@pytest.fixture
+def made(shop, tmp_path, monkeypatch):
+    """A page that would write to a folder of the test, and ends at once."""
+    monkeypatch.setattr(setup_server, "_LAST_PAGE", 0.0)
+    source = shop / "orders.csv"
+    tables = duckdb.read_columns(source)
+    rows = SourceRows(source, tables)
+    yield SetupServer(SetupSource(str(source), tmp_path / "tacit.toml", tables, rows), StarterChoices(), 4711)
+    rows.close()
+
+
+class Browser:
+    """Requests to a page, one after the other, with the cookies of one browser."""
+
+    def __init__(self, page: SetupServer) -> None:
+        self.page, self.cookies, self.place, self.csrf = page, {}, "", ""
+        self.app = page.build_app()
+
+    def send(self, method, path, *, host=HOST, data=None, headers=None):
+        async def once():
+            transport = httpx.ASGITransport(self.app, client=("127.0.0.1", 50000))
+            async with httpx.AsyncClient(transport=transport, base_url=ORIGIN, cookies=self.cookies) as client:
+                return await client.request(method, path, data=data, headers={"host": host, **(headers or {})})
+
+        return asyncio.run(once())
+
+    def open(self):
+        answered = self.send("GET", self.page.address.removeprefix(ORIGIN))
+        assert answered.status_code == 303, answered.text
+        self.place = answered.headers["location"]
+        self.cookies = dict(answered.cookies)
+        shown = self.send("GET", self.place)
+        self.csrf = re.search(r'name="csrf" value="([^"]+)"', shown.text)[1]
+        return shown
+
+    def post(self, path="", headers=None, **fields):
+        form = {
+            "csrf": self.csrf,
+            "person": "customer_id",
+            "epsilon": "1",
+            "analyst": "ada",
+            "ask": "0.25",
+            "use-0-3": "1",
+            "use-0-4": "1",
+            "use-0-5": "1",
+        }
+        form = {name.replace("_", "-"): value for name, value in (form | fields).items() if value is not None}
+        return self.send("POST", self.place + path, data=form, headers=headers)
+
+
+@pytest.fixture
+def browser(made):
+    return Browser(made)
+
+
+def test_the_address_opens_once_and_the_cookie_from_then_on(browser):
+    shown = browser.open()
+    assert shown.status_code == 200 and "A policy for" in shown.text
+    again = browser.send("GET", browser.page.address.removeprefix(ORIGIN))
+    assert again.status_code == 401 and "opens once" in again.text
+    assert browser.send("GET", browser.place).status_code == 200
+    browser.cookies = {}
+    assert browser.send("GET", browser.place).status_code == 401
+
+
+def test_the_cookie_is_for_this_page_alone(browser):
+    answered = browser.send("GET", browser.page.address.removeprefix(ORIGIN))
+    cookie = answered.headers["set-cookie"].lower()
+    assert "httponly" in cookie and "samesite=strict" in cookie
+    assert f"path={answered.headers['location'].lower()}" in cookie and len(answered.headers["location"]) > 25
+
+
+@pytest.mark.parametrize("token", ["", "?token=", "?token=wrong", "?token=%F0%9F%98%80"])
+def test_without_the_token_nothing_opens(browser, token):
+    assert browser.send("GET", f"/console/open{token}").status_code == 401
+    assert browser.open().status_code == 200  # and the right one still does
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:4711", "127.0.0.1", "127.0.0.1:80", "[::1]:4711", ""])
+def test_another_host_is_refused_everywhere(browser, host):
+    browser.open()
+    for path in (browser.place, "/console/open", "/console/static/console.css", "/"):
+        answered = browser.send("GET", path, host=host)
+        assert answered.status_code == 403 and "email" not in answered.text
+
+
+def test_localhost_is_this_host(browser):
+    browser.open()
+    assert browser.send("GET", browser.place, host="localhost:4711").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("headers", "fields"),
+    [
+        ({}, {"csrf": ""}),
+        ({}, {"csrf": "x" * 43}),
+        ({"sec-fetch-site": "cross-site"}, {}),
+        ({"sec-fetch-site": "same-site"}, {}),  # another port of this machine
+        ({"origin": "http://127.0.0.1:9999"}, {}),
+    ],
+)
+def test_a_form_from_elsewhere_does_nothing(browser, made, tmp_path, headers, fields):
+    browser.open()
+    for path in ("", "/preview"):
+        answered = browser.post(path, headers, action="write", confirm="1", **fields)
+        assert answered.status_code == 403
+    assert not (tmp_path / "tacit.toml").exists() and made.written is None
+
+
+def test_no_page_is_kept_or_framed_or_runs_what_is_not_here(browser):
+    shown = browser.open()
+    assert shown.headers["cache-control"] == "no-store"
+    assert shown.headers["x-frame-options"] == "DENY"
+    assert "default-src 'self'" in shown.headers["content-security-policy"]
+    assert shown.headers["referrer-policy"] == "same-origin"
+    assert "<script>" not in shown.text and "style=" not in shown.text and "onclick" not in shown.text
+
+
+@pytest.mark.parametrize("name", ["../setup_server.py", "..%2Frequests.py", "%2e%2e/__init__.py", "console.css/.."])
+def test_no_path_leads_to_another_file(browser, name):
+    assert browser.send("GET", f"/console/static/{name}").status_code == 404
+
+
+def test_what_names_somebody_is_not_shown_and_rare_values_are_not_offered(browser):
+    shown = browser.open().text
+    assert "@x.org" not in shown
+    offered = re.findall(r'name="key-0-3" value="([^"]+)"', shown)
+    assert offered == ["north", "south"]  # one order was made at sea
+    assert f"fewer than {FEWEST_PEOPLE} people" in shown and "at sea" not in shown
+
+
+def test_nothing_of_the_data_is_in_the_policy_until_it_is_chosen(browser):
+    text = browser.open().text.partition('class="policy-text"')[2]
+    assert "north" not in text and "lower = 0, upper = 99" not in text
+    chosen = browser.post("/preview", **{"key-0-3": "north", "lower-0-4": "0", "upper-0-4": "50"}).text
+    policy = chosen.partition('class="policy-text"')[2]
+    assert "values = [&#34;north&#34;]" in policy and "lower = 0, upper = 50" in policy
+
+
+def test_figures_are_those_that_tacit_check_says(browser, shop, tacit_check):
+    browser.open()
+    chosen = {"key-0-3": "north", "lower-0-4": "0", "upper-0-4": "50"}
+    shown = browser.post("/preview", **chosen).text
+    lines = (shop / "orders.csv").read_text().splitlines()[1:]
+    outside = sum(int(line.split(",")[4]) > 50 for line in lines)
+    other = sum(line.split(",")[3] != "north" for line in lines)
+    assert other == 4 * 40 + 1
+    assert f"{outside} of 400 rows" in shown and f"{other} of 400 rows" in shown
+    assert browser.post(action="write", confirm="1", **chosen).status_code == 200
+    told = tacit_check(browser.page._source.policy)
+    assert f"{outside} of 400 values" in told and f"{other} of 400 values" in told
+
+
+@pytest.fixture
+def tacit_check():
+    from tacit.cli.check import _check_data
+
+    return lambda path: "\n".join(each.text for each in _check_data(load(path))[0])
+
+
+def test_what_cannot_be_read_is_said_beside_its_field_and_not_written(browser, tmp_path):
+    browser.open()
+    shown = browser.post("/preview", epsilon="lots", **{"lower-0-4": "9", "upper-0-4": "1"}).text
+    assert "must be a number above 0" in shown and "write two whole numbers" in shown
+    refused = browser.post(action="write", confirm="1", epsilon="lots")
+    assert refused.status_code == 400 and "cannot be read" in refused.text
+    assert not (tmp_path / "tacit.toml").exists()
+
+
+def test_the_policy_is_written_once_it_is_confirmed_and_the_page_ends(browser, made, tmp_path):
+    browser.open()
+    assert browser.post(action="write").status_code == 400
+    assert not (tmp_path / "tacit.toml").exists()
+    done = browser.post(action="write", confirm="1")
+    assert done.status_code == 200 and "The policy is written" in done.text
+    assert made.written is not None and made.ended.is_set()
+    policy = load(tmp_path / "tacit.toml")
+    assert policy.tables[0].unit == "customer_id"
+    assert [column.name for column in policy.tables[0].columns] == ["region", "amount", "ordered_at"]
+    ended = browser.send("GET", browser.place)
+    assert ended.status_code == 404 and "ended" in ended.text
+
+
+def test_a_policy_that_is_there_stays(browser, tmp_path):
+    browser.open()
+    (tmp_path / "tacit.toml").write_text("# mine\n")
+    refused = browser.post(action="write", confirm="1")
+    assert refused.status_code == 400 and "exists already" in refused.text
+    assert (tmp_path / "tacit.toml").read_text() == "# mine\n"
+
+
+def test_names_are_words_and_never_markup(tmp_path):
+    source = tmp_path / "t.csv"
+    source.write_text('"<script>alert(1)</script>",b\n' + "x<i>,1\n" * 60)
+    tables = duckdb.read_columns(source)
+    page = SetupServer(
+        SetupSource("t.csv", tmp_path / "n.toml", tables, SourceRows(source, tables)), StarterChoices(), 4711
+    )
+    shown = Browser(page).open().text
+    assert "<script>alert" not in shown and "x<i>" not in shown and "x&lt;i&gt;" in shown
+
+
+def test_a_database_shows_names_and_types_alone(tmp_path, shop):
+    tables = duckdb.read_columns(shop / "orders.csv")
+    source = SetupSource("postgresql://db/shop", tmp_path / "n.toml", tables, None)
+    shown = Browser(SetupServer(source, StarterChoices(), 4711)).open().text
+    assert "only names and types are read here" in shown and "different" not in shown
+
+
+def test_a_preview_is_the_answer_that_an_analyst_would_get(shop, tmp_path):
+    # epsilon 100 with public keys: noise of scale 1/100 rounds to none, of 4 * 60 - 1 and 4 * 40 orders
+    tables = duckdb.read_columns(shop / "orders.csv")
+    rows = SourceRows(shop / "orders.csv", tables)
+    choices = StarterChoices(person="row", epsilon=Fraction(400), keys={("orders", "region"): ("north", "south")})
+    text = render_template(str(shop / "orders.csv"), tables, choices)
+    sql = "SELECT region, COUNT(*) AS n FROM orders GROUP BY region"
+    answer = preview_answer(load_text(text, tmp_path / "n.toml"), rows.load_frames(["orders"]), sql, 100)
+    assert answer.to_pandas()["n"].tolist() == [239, 160]
+    assert list(tmp_path.iterdir()) == []  # nothing is charged anywhere
+
+
+def test_a_preview_leaves_the_ledger_of_the_policy_alone(shop, tmp_path):
+    tables = duckdb.read_columns(shop / "orders.csv")
+    source = SetupSource(str(shop / "orders.csv"), tmp_path / "n.toml", tables, SourceRows(shop / "orders.csv", tables))
+    found = make_preview(source, StarterChoices(person="customer_id"), "orders.region", "0.25")
+    assert found.answer is not None and found.problem is None
+    assert list(tmp_path.iterdir()) == [] and not list(shop.glob("*.ledger"))
+
+
+def test_a_person_whose_name_has_spaces_around_it_is_that_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(setup_server, "_LAST_PAGE", 0.0)
+    source = tmp_path / "t.csv"
+    source.write_text(" Patient No. ,size\n" + "".join(f"{n % 40},{n % 7}\n" for n in range(120)))
+    tables = duckdb.read_columns(source)
+    page = SetupServer(
+        SetupSource("t.csv", tmp_path / "n.toml", tables, SourceRows(source, tables)), StarterChoices(), 4711
+    )
+    browser = Browser(page)
+    assert 'value=" Patient No. " checked' in browser.open().text
+    form = {"person": " Patient No. ", "another": "size", "use-0-1": "1", "action": "write", "confirm": "1"}
+    assert browser.post(**form).status_code == 200
+    assert load(tmp_path / "n.toml").tables[0].unit == " Patient No. "
+
+
+@pytest.mark.parametrize("person", [None, "", "nobody"])
+def test_without_a_person_nothing_is_written(browser, tmp_path, person):
+    browser.open()
+    refused = browser.post(action="write", confirm="1", person=person)
+    assert refused.status_code == 400
+    assert not (tmp_path / "tacit.toml").exists()
+    if person != "nobody":
+        assert (
+            "choose who is protected"
+            in browser.post("/preview", person=person, another="amount" if person is None else None).text
+        )
+
+
+def test_the_commands_of_the_last_page_are_as_a_shell_takes_them(tmp_path):
+    tables = {"a$b `c`": [SourceColumn("x", Type.INT)]}
+    source = SetupSource("t.csv", tmp_path / "my policy.toml", tables, None)
+    _, (_, ask), _ = list_next_steps(source, StarterChoices(person="row"), None)
+    assert shlex.split(ask)[-1] == 'SELECT COUNT(*) AS row_count FROM "a$b `c`"'
+    assert shlex.split(ask)[3] == str(tmp_path / "my policy.toml")

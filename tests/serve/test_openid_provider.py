@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
@@ -186,6 +187,24 @@ def test_nonsense_of_the_token_endpoint_is_refused(remote, value):
     remote.replies["/token"] = lambda handler: send_json(handler, value)
     with pytest.raises(Refused):
         sign_in(remote, connect(remote))
+
+
+def test_a_document_above_the_limit_is_not_read_even_where_its_beginning_would_do(remote, caplog):
+    def answer(size):
+        def reply(handler):
+            body = json.dumps({"keys": remote.keys}).encode()
+            handler.send_response(200)
+            handler.end_headers()
+            handler.wfile.write(body + b" " * (size - len(body)))
+
+        return reply
+
+    remote.replies["/keys"] = answer(provider_module.MAX_BYTES)
+    assert sign_in(remote, connect(remote)).subject
+    remote.replies["/keys"] = answer(provider_module.MAX_BYTES + 1)
+    with refused(ErrorCode.IDENTITY_PROVIDER):
+        sign_in(remote, connect(remote))
+    assert "the keys: TooLarge" in caplog.text
 
 
 @pytest.mark.parametrize("keys", [None, 7, {}, [7, None], [{}], [{"kty": "RSA"}] * 101])

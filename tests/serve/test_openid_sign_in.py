@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import signal
 import socket
 import ssl
 import threading
@@ -23,12 +24,14 @@ from tests.support.identity_provider import (
     sign_token,
     trickle,
 )
+from tests.support.server_process import run_server_process
 
+from tacit.errors import ParameterError
 from tacit.serve import credentials
 from tacit.serve.addresses import networks_of
 from tacit.serve.credentials import IdentityClaim, LinkedIdentity
 from tacit.serve.openid import provider as provider_module
-from tacit.serve.openid.configuration import OpenIdConfiguration
+from tacit.serve.openid.configuration import CLIENT_ID, CLIENT_SECRET, ISSUER, OpenIdConfiguration
 
 pytestmark = pytest.mark.slow
 
@@ -438,3 +441,33 @@ def test_the_provider_can_be_the_only_way_in(running, serving, make_clinic, tmp_
             assert response.status_code == 403 and "passwords do not open this console" in Page(response.text).text
             headers = {"Authorization": f"Bearer {found.key('ada')}"}
             assert client.get("/v1/budget", headers=headers).status_code == 200
+
+
+def test_the_command_reads_the_environment_and_checks_the_provider(running, clinic, monkeypatch):
+    running.reset()
+    port = find_free_port()
+    for name, value in ((ISSUER, running.issuer), (CLIENT_ID, CLIENT), (CLIENT_SECRET, SECRET)):
+        monkeypatch.setenv(name, value)
+    options = ("--no-postgres", "--public-url", f"https://127.0.0.1:{port}", "--http", str(port))
+    with run_server_process(clinic.policy, *options) as process:
+        assert f"its redirect URI is https://127.0.0.1:{port}/console/oidc/callback" in process.said
+        tls = ssl.create_default_context(cafile=process.cafile)
+        with httpx.Client(base_url=f"https://127.0.0.1:{port}", verify=tls) as client:
+            visit = Visitor(client)
+            assert_refused(visit, sign_in(visit), "unlinked-identity", 403)
+        process.end(signal.SIGTERM)
+        logged = clinic.policy.with_suffix(".log").read_text() + process.said
+    assert "the identity is not linked to anyone" in logged and "/console/oidc/callback 403 - from" in logged
+    assert not any(secret in logged for secret in (SECRET, ADA, "code=", "state="))
+
+
+def test_a_server_does_not_start_with_a_wrong_issuer(running, serving, clinic):
+    running.reset()
+    port = find_free_port()
+    wrong = OpenIdConfiguration(f"{running.issuer}/", CLIENT, SECRET, f"https://127.0.0.1:{port}")
+    with (
+        pytest.raises(ParameterError, match=f"calls itself {running.issuer}") as caught,
+        serving(clinic, http=port, postgres=None, openid=wrong),
+    ):
+        pass
+    assert caught.value.fix == f"{ISSUER}={running.issuer} tacit serve" and SECRET not in str(caught.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -82,12 +83,15 @@ def link(
     from tacit.serve import credentials
     from tacit.serve.openid.configuration import ISSUER
 
+    own = shlex.quote(name)
     if bool(subject) == bool(email):
-        raise ParameterError("subject", "one of --subject and --email is needed", fix=f"link {name} --subject SUBJECT")
+        fix = f"tacit analyst link {own} --subject SUBJECT"
+        raise ParameterError("subject", "exactly one of --subject and --email is needed", fix=fix)
     claim = credentials.IdentityClaim.SUBJECT if subject else credentials.IdentityClaim.EMAIL
     place = issuer or os.environ.get(ISSUER, "")
     if not place:
-        fix = f"tacit analyst link {name} --issuer https://login.example.org --{'subject' if subject else 'email'} ..."
+        given = f"--subject={shlex.quote(subject)}" if subject else f"--email={shlex.quote(email)}"
+        fix = f"tacit analyst link {own} --issuer https://login.example.org {given}"
         raise ParameterError("issuer", "is missing: a subject is one of its issuer only", fix=fix)
     identity = credentials.LinkedIdentity(place, claim, subject or email)
     credentials.link_identity(_load(policy)[1], name, identity)

@@ -207,7 +207,7 @@ def link_identity(path: Path, name: str, identity: LinkedIdentity) -> None:
         record = _require(change.people, name)
         if identity.claim is IdentityClaim.EMAIL and record.role is not Role.ANALYST:
             what = f"{name} is {record.role}, and an email address may pass to someone else"
-            raise ParameterError("email", what, fix=f"tacit analyst link {name} --subject SUBJECT")
+            raise ParameterError("email", what, fix=f"tacit analyst link {shlex.quote(name)} --subject SUBJECT")
         taken = next((each for each in change.people.records if each.identity == identity and each.name != name), None)
         if taken is not None:
             what = f"this identity is linked to {taken.name}"

@@ -214,10 +214,8 @@ async def _prepare_openid(settings: ServerConfig) -> OpenIdSignIn | None:
     """The identity provider, read once before anyone comes, so that a wrong configuration is said at once."""
     if settings.openid is None or settings.http is None:
         return None
-    try:
-        from tacit.serve.openid.sign_in import OpenIdSignIn
-    except ImportError:
-        raise missing_extra("oidc", "sign-in with OpenID Connect", "joserfc") from None
+    from tacit.serve.openid.sign_in import OpenIdSignIn
+
     made = OpenIdSignIn(settings.openid)
     await asyncio.to_thread(made.provider.read_at_start)
     return made

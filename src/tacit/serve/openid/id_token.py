@@ -8,10 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from joserfc import jws
-from joserfc.errors import JoseError
-from joserfc.jwk import ECKey, RSAKey
-from joserfc.jwt import JWTClaimsRegistry
+from tacit.extras import missing_extra
+
+try:
+    from joserfc import jws
+    from joserfc.errors import JoseError
+    from joserfc.jwk import ECKey, RSAKey
+    from joserfc.jwt import JWTClaimsRegistry
+except ImportError:
+    raise missing_extra("oidc", "sign-in with OpenID Connect", "joserfc") from None
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
 """Signatures that only the provider can make: no `none`, and no HMAC, whose key a verifier could sign with."""

@@ -86,6 +86,7 @@ MISSING = {
     "postgres": ("psycopg", "import tacit.engines.postgres"),
     "postgres ": ("psycopg", "import tacit.ledger.postgres"),
     "spark": ("pyspark", "import tacit.engines.spark"),
+    "oidc": ("joserfc", "import tacit.serve.openid.id_token"),
 }
 SCRIPT = """
 import sys

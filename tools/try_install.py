@@ -43,8 +43,10 @@ FEATURES = {
     "InteractiveShell().run_line_magic('load_ext', 'tacit')",
     "learn": "from tacit.learn import LogisticRegression\nLogisticRegression(epsilon=1)",
     "serve": "from tacit.serve import http, server",
+    "oidc": "import tacit.serve.openid.id_token",
 }
-TRIED_ELSEWHERE = {"catalog", "fast", "spark", "torch", "dev"}  # of the wire; speed only; Java; two gigabytes; tests
+# Of the wire; speed only; Java; two gigabytes; the site; tests.
+TRIED_ELSEWHERE = {"catalog", "fast", "spark", "torch", "docs", "dev"}
 
 
 def run(*command: str | Path, cwd: Path | None = None, must: bool = True) -> str:

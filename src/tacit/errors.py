@@ -47,6 +47,8 @@ class ErrorCode(StrEnum):
     BUSY = "busy"
     PROTOCOL = "protocol"
     NOT_FOUND = "not-found"
+    IDENTITY_PROVIDER = "identity-provider"
+    UNLINKED_IDENTITY = "unlinked-identity"
     # In a survey that people answer from their own machines.
     REPORT = "report"
     # What the owner wrote and pointed at.

@@ -55,6 +55,8 @@ STATUSES: dict[ErrorCode, Status] = {
     ErrorCode.BUSY: Status(503, "53300", 3),
     ErrorCode.PROTOCOL: Status(400, "08P01", 3),
     ErrorCode.NOT_FOUND: Status(404, "42704", 3),
+    ErrorCode.IDENTITY_PROVIDER: Status(503, "58000", 3),
+    ErrorCode.UNLINKED_IDENTITY: Status(403, "28000", 3),
     ErrorCode.REPORT: Status(422, "XX000", 3),
     ErrorCode.POLICY: Status(422, "XX000", 4),
     ErrorCode.DATA: Status(422, "XX000", 5),

@@ -378,6 +378,8 @@ def test_init_without_a_source_says_that_it_is_an_example(tacit, tmp_path):
         (["nonsense"], "no such command 'nonsense'", "tacit --help shows what there is"),
         (["ask", "x", "--nope"], "no such option: --nope", "tacit ask --help shows what there is"),
         (["serve", "--http", "70000"], "http: 70000 is out of range", "--http takes a number from 0 to 65,535"),
+        (["serve", "--sign-in", "x"], "sign-in: there is no sign-in 'x'", "--sign-in any, or --sign-in oidc"),
+        (["serve", "--sign-in", "oidc"], "sign-in: no identity provider is named", "tacit serve --sign-in oidc"),
     ],
 )
 def test_a_command_line_that_cannot_be_read_has_a_code_and_a_fix(tacit, arguments, what, fix):

@@ -58,6 +58,7 @@ def test_every_requirement_of_a_deployment_has_its_hashes_and_names_no_registry(
         *extras["postgres"],
         *extras["fast"],
         *extras["catalog"],
+        *extras["oidc"],
     ]:
         assert re.match(r"[A-Za-z0-9-]+", wanted)[0].lower() in pinned, wanted
 

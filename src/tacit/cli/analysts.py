@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -63,6 +65,48 @@ def revoke(name: Name, policy: PolicyOption = DEFAULT_POLICY) -> None:
     typer.echo(f"{name} is let in no longer. A server that runs has noticed.")
 
 
+@app.command()
+def link(
+    name: Name,
+    subject: Annotated[
+        str, typer.Option("--subject", help="Their `sub` at the provider, which never changes.", metavar="TEXT")
+    ] = "",
+    email: Annotated[
+        str, typer.Option("--email", help="In its place, an address that the provider verifies.", metavar="TEXT")
+    ] = "",
+    issuer: Annotated[
+        str, typer.Option("--issuer", help="The provider's issuer; else TACIT_OIDC_ISSUER.", metavar="URL")
+    ] = "",
+    policy: PolicyOption = DEFAULT_POLICY,
+) -> None:
+    """Let someone sign in to the console with their account at an identity provider."""
+    from tacit.serve import credentials
+    from tacit.serve.openid.configuration import ISSUER
+
+    own = shlex.quote(name)
+    if bool(subject) == bool(email):
+        fix = f"tacit analyst link {own} --subject SUBJECT"
+        raise ParameterError("subject", "exactly one of --subject and --email is needed", fix=fix)
+    claim = credentials.IdentityClaim.SUBJECT if subject else credentials.IdentityClaim.EMAIL
+    place = issuer or os.environ.get(ISSUER, "")
+    if not place:
+        given = f"--subject={shlex.quote(subject)}" if subject else f"--email={shlex.quote(email)}"
+        fix = f"tacit analyst link {own} --issuer https://login.example.org {given}"
+        raise ParameterError("issuer", "is missing: a subject is one of its issuer only", fix=fix)
+    identity = credentials.LinkedIdentity(place, claim, subject or email)
+    credentials.link_identity(_load(policy)[1], name, identity)
+    typer.echo(f"{name} signs in to the console as {identity}. A server that runs has noticed.")
+
+
+@app.command()
+def unlink(name: Name, policy: PolicyOption = DEFAULT_POLICY) -> None:
+    """Let someone sign in with an identity provider no longer. Their key and their password stay."""
+    from tacit.serve import credentials
+
+    credentials.unlink_identity(_load(policy)[1], name)
+    typer.echo(f"{name} is linked to no identity. Sessions that one opened are over.")
+
+
 @app.command(name="list")
 def list_credentials(policy: PolicyOption = DEFAULT_POLICY, as_json: JsonOption = False) -> None:
     """Show who is let in, as what, since when, and what they may name where that is not everything."""
@@ -77,6 +121,7 @@ def list_credentials(policy: PolicyOption = DEFAULT_POLICY, as_json: JsonOption 
             "since": record.since,
             "in_policy": loaded.analyst(record.name) is not None,
             "access": _access_to_dict(loaded, record.name),
+            "identity": None if record.identity is None else str(record.identity),
         }
         for record in credentials.read_credentials(path).records
     ]
@@ -86,8 +131,9 @@ def list_credentials(policy: PolicyOption = DEFAULT_POLICY, as_json: JsonOption 
     for row in rows:
         missing = "" if row["in_policy"] or row["role"] != _ROLES[0] else "  not in the policy: not let in"
         declared = loaded.analyst(str(row["name"]))
+        linked = "" if row["identity"] is None else f"  linked to {row['identity']}"
         named = "" if declared is None or declared.access is None else f"  may name {declared.access}"
-        typer.echo(f"{row['name']:<16}  {row['role']:<8}  {row['key']}  since {row['since']}{missing}{named}")
+        typer.echo(f"{row['name']:<16}  {row['role']:<8}  {row['key']}  since {row['since']}{missing}{named}{linked}")
     if not rows:
         typer.echo("Nobody is let in. tacit analyst add NAME")
 

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.options import DEFAULT_POLICY, PolicyOption
+from tacit.cli.options import DEFAULT_POLICY, PolicyOption, complete_from
 from tacit.errors import ParameterError
 
 if TYPE_CHECKING:
     from tacit.serve.tls import Certificate
+
+_SIGN_IN = ("any", "oidc")
 
 
 def serve(
@@ -56,12 +58,25 @@ def serve(
             metavar="SHARE",
         ),
     ] = None,
+    public_url: Annotated[
+        str | None,
+        typer.Option(help="The address that browsers use; an identity provider sends them back to it.", metavar="URL"),
+    ] = None,
+    sign_in: Annotated[
+        str,
+        typer.Option(
+            help="How people sign in to the console: any, or oidc for the identity provider alone.",
+            metavar="HOW",
+            autocompletion=complete_from(*_SIGN_IN),
+        ),
+    ] = "any",
 ) -> None:
     """Serve the curator over HTTP and the PostgreSQL wire, until Ctrl-C or SIGTERM."""
     from tacit.serve.addresses import networks_of
     from tacit.serve.alert_webhook import AlertWebhook
     from tacit.serve.budget_alerts import THRESHOLDS
     from tacit.serve.credentials import credentials_path, read_credentials
+    from tacit.serve.openid.configuration import OpenIdConfiguration
     from tacit.serve.server import ListenAddresses, ServerConfig, run_server
 
     for name, value, least, most in (
@@ -77,6 +92,8 @@ def serve(
         if not least <= value <= most:
             fix = f"--{name} takes a number from {least:g} to {most:,}"
             raise ParameterError(name, f"{value:g} is out of range", fix=fix)
+    if sign_in not in _SIGN_IN:
+        raise ParameterError("sign-in", f"there is no sign-in {sign_in[:60]!r}", fix="--sign-in any, or --sign-in oidc")
     settings = ServerConfig(
         host=host,
         http=None if no_http else http,
@@ -93,6 +110,8 @@ def serve(
         postgres_programs=postgres_programs,
         alert_at=tuple(sorted({Fraction(str(share)) for share in alert_at})) if alert_at else THRESHOLDS,
         webhook=AlertWebhook.from_environment(),
+        openid=OpenIdConfiguration.from_environment(public_url),
+        passwords=sign_in != "oidc",
     )
 
     def ready(listening: ListenAddresses) -> None:
@@ -103,6 +122,8 @@ def serve(
             made = settings.certificate
             typer.echo(f"Certificate {made.certificate}, SHA-256 {made.fingerprint}")
             typer.echo('Analysts need its file: cafile="..." in Python, --cafile, or sslrootcert=... in psql.')
+        if settings.openid is not None and listening.http:
+            typer.echo(f"Sign-in with {settings.openid.host}; its redirect URI is {settings.openid.redirect_uri}")
         if not read_credentials(credentials_path(policy.absolute())).records:
             typer.echo(f"Nobody may come in yet: tacit analyst add NAME -p {policy}")
         typer.echo("Stop with Ctrl-C.")

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import http.client
 import json
 import os
 import re
-import socket
-import threading
-import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,19 +13,13 @@ from urllib.parse import urlsplit
 
 from tacit import __version__
 from tacit.errors import ParameterError
+from tacit.serve.outgoing_http import OutgoingError, send_request
 
 ADDRESS, TOKEN = "TACIT_ALERT_WEBHOOK", "TACIT_ALERT_TOKEN"
 """The environment's names for the address and for a token: a command line and a policy can be read by others."""
 TIMEOUT = 10.0  # seconds for a whole post, from the lookup of the name to the end of the headers
 _HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]")
 _PLAIN = re.compile(r"[!-~]+")  # ASCII that needs no percent-encoding to be sent
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """An address that points elsewhere has not taken the alert, and the token is for it alone."""
-
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        return None
 
 
 @dataclass(frozen=True)
@@ -72,91 +61,11 @@ class AlertWebhook:
         asked = urllib.request.Request(  # noqa: S310 - the scheme is http or https
             self.address, json.dumps(body).encode(), headers, method="POST"
         )
-        deadline = _Deadline()
-        found: list[str] = []
-        worker = threading.Thread(
-            target=lambda: found.append(_open(asked, deadline, self.timeout)), name="tacit-alert-post", daemon=True
-        )
-        worker.start()
-        worker.join(self.timeout)
-        deadline.expire()
-        return found[0] if found else "TimeoutError"
-
-
-class _Deadline:
-    """Ends the connections of one post, those opened too late included: a slow peer cannot hold them."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._is_over = False
-        self._opened: list[socket.socket] = []
-
-    def connect(self, *given: Any, **more: Any) -> socket.socket:
-        """Open a connection, and keep a second handle of it, which stays valid when TLS takes over the first."""
-        made = socket.create_connection(*given, **more)
-        with self._lock:
-            if self._is_over:
-                made.close()
-                raise TimeoutError
-            self._opened.append(made.dup())
-        return made
-
-    def expire(self) -> None:
-        """Shut the connections down, so that whoever reads from them reads the end."""
-        with self._lock:
-            self._is_over = True
-            for each in self._opened:
-                with each, contextlib.suppress(OSError):
-                    each.shutdown(socket.SHUT_RDWR)
-            self._opened.clear()
-
-
-class _OpenHttp(urllib.request.HTTPHandler):
-    """Opens http under a deadline."""
-
-    def __init__(self, deadline: _Deadline) -> None:
-        super().__init__()
-        self._deadline = deadline
-
-    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        def make(*given: Any, **more: Any) -> http.client.HTTPConnection:
-            return _connect_by(http.client.HTTPConnection(*given, **more), self._deadline)
-
-        return self.do_open(make, req)
-
-
-class _OpenHttps(urllib.request.HTTPSHandler):
-    """Opens https under a deadline, with the certificates that the machine trusts."""
-
-    def __init__(self, deadline: _Deadline) -> None:
-        super().__init__()
-        self._deadline = deadline
-
-    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        def make(*given: Any, **more: Any) -> http.client.HTTPConnection:
-            return _connect_by(http.client.HTTPSConnection(*given, **more), self._deadline)
-
-        return self.do_open(make, req)
-
-
-def _connect_by(connection: http.client.HTTPConnection, deadline: _Deadline) -> http.client.HTTPConnection:
-    connection._create_connection = deadline.connect  # type: ignore[attr-defined]  # where http.client opens its socket
-    return connection
-
-
-def _open(asked: urllib.request.Request, deadline: _Deadline, timeout: float) -> str:
-    """Post, and return what went wrong: the class of an error or a status, never a text that may hold the address."""
-    opener = urllib.request.build_opener(_NoRedirects, _OpenHttp(deadline), _OpenHttps(deadline))
-    try:
-        with opener.open(asked, timeout=timeout):
-            return ""
-    except urllib.error.HTTPError as error:
-        with error:
-            return f"status {error.code}"
-    except urllib.error.URLError as error:
-        return type(error.reason).__name__
-    except Exception as error:  # noqa: BLE001 - whatever it was, the alert was not taken
-        return type(error).__name__
+        try:
+            response = send_request(asked, timeout=self.timeout)
+        except OutgoingError as error:
+            return error.reason
+        return "" if 200 <= response.status < 300 else f"status {response.status}"
 
 
 def _is_address(address: str) -> bool:

@@ -24,7 +24,9 @@ from tacit.serve.credentials import (
     PREFIX,
     Credential,
     Credentials,
+    IdentityClaim,
     KeyHash,
+    LinkedIdentity,
     Role,
     ScramVerifier,
     credentials_path,
@@ -84,6 +86,19 @@ class Authenticator:
         found = ScramVerifier.of(password[:_LONGEST], expected.salt, expected.iterations)
         same = hmac.compare_digest(found.stored_key, expected.stored_key)
         return self.person(name) if same else None
+
+    def by_identity(self, issuer: str, subject: str, email: str = "") -> User | None:
+        """Whoever an identity is linked to: by its subject, or else by `email`, which its issuer has verified."""
+        people = self._current()
+        record = people.find_identity(LinkedIdentity(issuer, IdentityClaim.SUBJECT, subject))
+        if record is None and email:
+            record = people.find_identity(LinkedIdentity(issuer, IdentityClaim.EMAIL, email))
+        return self._let_in(record)
+
+    def identity(self, name: str) -> LinkedIdentity | None:
+        """The identity that is linked to a name."""
+        record = self._admit(name)
+        return None if record is None else record.identity
 
     def recall(self, key: str) -> User | None:
         """Whoever has this key, where this process has checked it before. It takes no time to speak of."""

@@ -20,6 +20,7 @@ import hmac
 import json
 import os
 import secrets as randomness
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -33,6 +34,7 @@ from tacit.errors import ParameterError
 ITERATIONS = 10_000  # of PBKDF2; passwords are made here, with 160 bits, so the count is not what protects them
 PREFIX = "tacit_"
 _VERSION = 1
+_LONGEST_IDENTITY = 500  # characters of an issuer, a subject or an address
 _SALT, _ID, _SECRET, _PASSWORD = 16, 6, 24, 20  # bytes
 _SCRYPT = {"n": 2**14, "r": 8, "p": 1}  # of keys that were issued before SHA-256 took its place
 _FIX = "put it back as it was, or move it away and add everyone again: tacit analyst add NAME"
@@ -90,9 +92,31 @@ class KeyHash:
         return hmac.compare_digest(KeyHash.of(secret, self.salt, self.function).digest, self.digest)
 
 
+class IdentityClaim(StrEnum):
+    """By which claim of an ID token an identity is known: the subject, or an email address that is verified."""
+
+    SUBJECT = "sub"
+    EMAIL = "email"
+
+
+@dataclass(frozen=True)
+class LinkedIdentity:
+    """An account at an identity provider: the issuer, a claim, and its value, all compared exactly.
+
+    A subject is never given to someone else by its issuer. An email address may be, so it is good for analysts only.
+    """
+
+    issuer: str
+    claim: IdentityClaim
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.claim} {self.value} of {self.issuer}"
+
+
 @dataclass(frozen=True)
 class Credential:
-    """One person of the file: the verifier of the password, and the public half and the hash of the key."""
+    """One person of the file: the verifier of the password, the public half and the hash of the key, and the link."""
 
     name: str
     role: Role
@@ -100,6 +124,7 @@ class Credential:
     key_id: str
     key_hash: KeyHash
     since: str
+    identity: LinkedIdentity | None = None
 
 
 @dataclass(frozen=True)
@@ -112,6 +137,13 @@ class Credentials:
     def find(self, name: str) -> Credential | None:
         """The record of a name."""
         return next((record for record in self.records if record.name == name), None)
+
+    def find_identity(self, identity: LinkedIdentity) -> Credential | None:
+        """The record that an identity is linked to. An address opens the record of an analyst only."""
+        found = next((record for record in self.records if record.identity == identity), None)
+        if found is not None and identity.claim is IdentityClaim.EMAIL and found.role is not Role.ANALYST:
+            return None
+        return found
 
 
 @dataclass(frozen=True)
@@ -159,10 +191,34 @@ def add_credential(path: Path, name: str, role: Role) -> IssuedSecrets:
 def rotate_credential(path: Path, name: str) -> IssuedSecrets:
     """A new key and a new password for someone; the old ones open nothing from now on."""
     with _edit_file(path) as change:
-        record, made = _issue(name, _require(change.people, name).role)
-        others = [record if old.name == name else old for old in change.people.records]
-        change.people = replace(change.people, records=tuple(others))
+        former = _require(change.people, name)
+        record, made = _issue(name, former.role)
+        change.people = _replace_record(change.people, replace(record, identity=former.identity))
     return made
+
+
+def link_identity(path: Path, name: str, identity: LinkedIdentity) -> None:
+    """Let an identity in as someone, in place of the one that was linked before.
+
+    An identity is linked to one name at most. Owners and auditors are linked by subject: an address may change hands.
+    """
+    _check_identity(identity)
+    with _edit_file(path) as change:
+        record = _require(change.people, name)
+        if identity.claim is IdentityClaim.EMAIL and record.role is not Role.ANALYST:
+            what = f"{name} is {record.role}, and an email address may pass to someone else"
+            raise ParameterError("email", what, fix=f"tacit analyst link {shlex.quote(name)} --subject SUBJECT")
+        taken = next((each for each in change.people.records if each.identity == identity and each.name != name), None)
+        if taken is not None:
+            what = f"this identity is linked to {taken.name}"
+            raise ParameterError("identity", what, fix=f"tacit analyst unlink {shlex.quote(taken.name)}")
+        change.people = _replace_record(change.people, replace(record, identity=identity))
+
+
+def unlink_identity(path: Path, name: str) -> None:
+    """Let no identity in as someone any more. Their key and their password stay."""
+    with _edit_file(path) as change:
+        change.people = _replace_record(change.people, replace(_require(change.people, name), identity=None))
 
 
 def revoke_credential(path: Path, name: str) -> None:
@@ -170,6 +226,20 @@ def revoke_credential(path: Path, name: str) -> None:
     with _edit_file(path) as change:
         _require(change.people, name)
         change.people = replace(change.people, records=tuple(r for r in change.people.records if r.name != name))
+
+
+def _check_identity(identity: LinkedIdentity) -> None:
+    for name, value in (("issuer", identity.issuer), ("identity", identity.value)):
+        if not value or len(value) > _LONGEST_IDENTITY or not value.isprintable() or value != value.strip():
+            what = "it is empty, too long or not printable"
+            raise ParameterError(name, what, fix="copy it from the page that refused the sign-in")
+    if not identity.issuer.startswith(("https://", "http://")):
+        fix = "name the issuer as the server knows it, such as --issuer https://login.example.org/realms/clinic"
+        raise ParameterError("issuer", f"{identity.issuer} is not the address of an issuer", fix=fix)
+
+
+def _replace_record(people: Credentials, record: Credential) -> Credentials:
+    return replace(people, records=tuple(record if old.name == record.name else old for old in people.records))
 
 
 def _require(people: Credentials, name: str) -> Credential:
@@ -242,10 +312,15 @@ def _plain(people: Credentials) -> dict[str, Any]:
                     "salt": record.key_hash.salt.hex(),
                     record.key_hash.function: record.key_hash.digest.hex(),
                 },
+                **({} if record.identity is None else {"identity": _identity_to_dict(record.identity)}),
             }
             for record in people.records
         },
     }
+
+
+def _identity_to_dict(identity: LinkedIdentity) -> dict[str, str]:
+    return {"issuer": identity.issuer, "claim": str(identity.claim), "value": identity.value}
 
 
 def _parse_record(plain: Any) -> Credentials:
@@ -262,4 +337,10 @@ def _record(name: str, plain: Any) -> Credential:
     verifier = ScramVerifier(salt, int(scram["iterations"]), stored, server)
     function = "sha256" if "sha256" in key else "scrypt"
     key_hash = KeyHash(function, bytes.fromhex(key["salt"]), bytes.fromhex(key[function]))
-    return Credential(name, Role(plain["role"]), verifier, key["id"], key_hash, plain["since"])
+    linked = plain.get("identity")
+    identity = (
+        None
+        if linked is None
+        else LinkedIdentity(str(linked["issuer"]), IdentityClaim(linked["claim"]), str(linked["value"]))
+    )
+    return Credential(name, Role(plain["role"]), verifier, key["id"], key_hash, plain["since"], identity)

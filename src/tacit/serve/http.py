@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Body, FastAPI, Header, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -53,6 +53,9 @@ from tacit.serve.responses import (
 )
 from tacit.serve.service import CuratorService
 
+if TYPE_CHECKING:
+    from tacit.serve.openid.sign_in import OpenIdSignIn
+
 _ASK = "/v1/ask"
 _STATUS_DESCRIPTIONS = {
     400: "The request or the SQL cannot be read.",
@@ -76,10 +79,15 @@ def build_app(
     metrics: Metrics | None = None,
     secure: bool = False,
     proxies: Sequence[Network] = (),
+    openid: OpenIdSignIn | None = None,
+    passwords: bool = True,
 ) -> Application:
-    """The application with its pages, behind its guard. `secure` says that callers come over TLS."""
+    """The application with its pages, behind its guard. `secure` says that callers come over TLS.
+
+    The console is opened by `openid`, where there is one, and by passwords unless these are switched off.
+    """
     api = build_api(service, authenticator, metrics := metrics or Metrics())
-    routes.add_console(api, service, authenticator, secure=secure)
+    routes.add_console(api, service, authenticator, secure=secure, openid=openid, passwords=passwords)
     route = next(each for each in api.routes if getattr(each, "path", "") == _ASK)
     return RequestMiddleware(
         RepeatFastPath(api, service, authenticator, metrics, path=_ASK, route=route),

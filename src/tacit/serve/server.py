@@ -28,12 +28,14 @@ from tacit.serve.connections import Connections
 from tacit.serve.descriptors import connections_allowed
 from tacit.serve.epoch_change import EpochChange
 from tacit.serve.log_redaction import redact_logs
+from tacit.serve.openid.configuration import ISSUER, OpenIdConfiguration
 from tacit.serve.service import MAX_CELLS, MAX_ENGINE_SECONDS, CuratorService
 from tacit.serve.tls import Certificate, is_loopback
 
 if TYPE_CHECKING:
     import uvicorn
 
+    from tacit.serve.openid.sign_in import OpenIdSignIn
     from tacit.serve.pgwire import Listener
 
 _log = logging.getLogger("tacit.serve")
@@ -55,6 +57,7 @@ class ServerConfig:
     `connections` how many there may be, by default what the system has descriptors for. `postgres_programs` is the
     folder of the PostgreSQL programs that answer statements about the catalog; without it those of the extra do.
     `alert_at` are the shares of a budget at which the owner is alerted, and `webhook` is where that is posted to.
+    `openid` is the identity provider with which people sign in to the console; without `passwords` with nothing else.
     """
 
     host: str = "127.0.0.1"
@@ -74,6 +77,8 @@ class ServerConfig:
     postgres_programs: Path | None = None
     alert_at: tuple[Fraction, ...] = THRESHOLDS
     webhook: AlertWebhook | None = None
+    openid: OpenIdConfiguration | None = None
+    passwords: bool = True
 
     def __post_init__(self) -> None:
         if self.certificate is None and not self.proxied and not is_loopback(self.host):
@@ -89,6 +94,20 @@ class ServerConfig:
         if self.proxy_protocol and not self.trusted_proxies:
             what = "no trusted proxy is named, so the PROXY protocol cannot be used"
             raise ParameterError("proxy-protocol", what, fix="name the proxy: --proxy 192.0.2.7")
+        if self.openid is None and not self.passwords:
+            what = "no identity provider is named, so nobody could sign in"
+            raise ParameterError("sign-in", what, fix=f"{ISSUER}=https://login.example.org tacit serve --sign-in oidc")
+        if self.openid is not None and self.http is not None and self.openid.is_secure != self.is_secure:
+            what = "is https, and this server speaks TLS neither itself nor by a proxy"
+            fix = "--tls-cert FILE --tls-key FILE, or --insecure-behind-proxy where a proxy speaks TLS"
+            if self.is_secure:
+                what, fix = "is http, and browsers reach this server over TLS", "--public-url https://tacit.example.org"
+            raise ParameterError("public-url", what, fix=fix)
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether callers come over TLS."""
+        return self.certificate is not None or self.proxied
 
     @property
     def trusted_proxies(self) -> tuple[Network, ...]:
@@ -161,7 +180,8 @@ async def serve_curator(
         sent=None if policy is None else policy.absolute().with_suffix(".alerts"),
     )
     with _signals(stopping, change.begin), contextlib.ExitStack() as opened:
-        http = _make_http_server(service, authenticator, settings, connections, opened)
+        openid = await _prepare_openid(settings)
+        http = _make_http_server(service, authenticator, settings, connections, opened, openid)
         wire = await _start_pgwire(service, authenticator, settings, connections)
         tasks: list[asyncio.Task[Any]] = [asyncio.create_task(stopping.wait())]
         place = ""
@@ -190,12 +210,24 @@ async def serve_curator(
     return service.in_use
 
 
+async def _prepare_openid(settings: ServerConfig) -> OpenIdSignIn | None:
+    """The identity provider, read once before anyone comes, so that a wrong configuration is said at once."""
+    if settings.openid is None or settings.http is None:
+        return None
+    from tacit.serve.openid.sign_in import OpenIdSignIn
+
+    made = OpenIdSignIn(settings.openid)
+    await asyncio.to_thread(made.provider.read_at_start)
+    return made
+
+
 def _make_http_server(
     service: CuratorService,
     authenticator: Authenticator,
     settings: ServerConfig,
     connections: Connections,
     opened: contextlib.ExitStack,
+    openid: OpenIdSignIn | None,
 ) -> tuple[uvicorn.Server, socket.socket] | None:
     """The HTTP server with its socket, bound before anything else, so that a taken port is said at once."""
     if settings.http is None:
@@ -216,7 +248,12 @@ def _make_http_server(
     certificate = settings.certificate
     config = uvicorn.Config(
         build_app(
-            service, authenticator, secure=certificate is not None or settings.proxied, proxies=settings.trusted_proxies
+            service,
+            authenticator,
+            secure=settings.is_secure,
+            proxies=settings.trusted_proxies,
+            openid=openid,
+            passwords=settings.passwords,
         ),
         http=choose_http_protocol(connections),
         log_config=None,

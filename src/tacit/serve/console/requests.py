@@ -13,7 +13,8 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, urlsplit
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -21,12 +22,15 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from tacit.errors import ErrorCode, Refused, TacitError
 from tacit.serve.authentication import Authenticator, Role, User
 from tacit.serve.console.page_files import hash_static, load_static, load_templates
-from tacit.serve.console.sessions import ConsoleSession, SessionStore
+from tacit.serve.console.sessions import ConsoleSession, SessionStore, SignInMethod
 from tacit.serve.console.view_models import view_error
 from tacit.serve.key_authentication import KeyCheckPool
 from tacit.serve.middleware import hold
 from tacit.serve.responses import http_status
 from tacit.serve.service import CuratorService
+
+if TYPE_CHECKING:
+    from tacit.serve.openid.sign_in import OpenIdSignIn
 
 BASE = "/console"
 CONTENT_SECURITY_POLICY = (
@@ -39,10 +43,20 @@ _WAITING = 16  # who may wait for long work
 class Console:
     """What all pages share."""
 
-    def __init__(self, service: CuratorService, authenticator: Authenticator, *, secure: bool) -> None:
+    def __init__(
+        self,
+        service: CuratorService,
+        authenticator: Authenticator,
+        *,
+        secure: bool,
+        openid: OpenIdSignIn | None = None,
+        passwords: bool = True,
+    ) -> None:
         self.service = service
         self.authenticator = authenticator
         self.secure = secure
+        self.openid = openid
+        self.passwords = passwords
         self.sessions = SessionStore()
         self.static = load_static()
         self.version = hash_static(self.static)
@@ -85,13 +99,17 @@ class Console:
         return found, person
 
     def find_user(self, session: ConsoleSession) -> User | None:
-        """Whose session it is, if they may still come in by the password that opened it."""
+        """Whose session it is, if they may still come in by the password or the identity that opened it."""
         person = self.authenticator.person(session.user)
-        return person if person and hmac.compare_digest(self.proof(session.user), session.proof) else None
+        same = hmac.compare_digest(self.proof(session.user, session.method), session.proof)
+        return person if person and same else None
 
-    def proof(self, user: str) -> bytes:
-        """What changes whenever a password does."""
-        return hmac.digest(self._secret, self.authenticator.verifier(user).stored_key, "sha256")
+    def proof(self, user: str, method: SignInMethod = SignInMethod.PASSWORD) -> bytes:
+        """What changes whenever a password does; for a session of an identity provider, also when the link does."""
+        known = self.authenticator.verifier(user).stored_key
+        if method is SignInMethod.OPENID:
+            known += repr(self.authenticator.identity(user)).encode("utf-8", "surrogatepass")
+        return hmac.digest(self._secret, known, "sha256")
 
     async def check(self, name: str, password: str, address: str) -> User | None:
         """Whoever has this name and password; after many wrong ones it takes seconds."""
@@ -177,7 +195,7 @@ def require_sign_in(console: Console, handler: Handler, *, readers: bool = False
     async def endpoint(request: Request) -> Response:
         found = console.session_of(request)
         if found is None:
-            return _redirect_to_sign_in(request)
+            return _redirect_to_sign_in(console, request)
         session, person = found
         request.state.user = person.name
         hold(request.scope, person.name)
@@ -194,7 +212,7 @@ def require_sign_in(console: Console, handler: Handler, *, readers: bool = False
             if owners and not visit.owns:
                 raise Refused(ErrorCode.FORBIDDEN, "this is for owners", fix="ask the owner")
             response = await handler(visit)
-            return _redirect_to_sign_in(request) if session.is_ended else response
+            return _redirect_to_sign_in(console, request) if session.is_ended else response
         except TacitError as error:
             request.app.state.metrics.error(str(error.code))
             return visit.problem(error)
@@ -229,7 +247,10 @@ def check_origin(request: Request) -> None:
         raise Refused(ErrorCode.FORBIDDEN, "this form comes from elsewhere", fix="load the page again")
 
 
-def _redirect_to_sign_in(request: Request) -> Response:
+def _redirect_to_sign_in(console: Console, request: Request) -> Response:
+    """The form; where an identity provider leads back to a page, it is the page that was asked for."""
     if request.headers.get("hx-request") == "true":
         return Response(headers={"HX-Redirect": f"{BASE}/sign-in"})
-    return RedirectResponse(f"{BASE}/sign-in", 303)
+    path = request.url.path
+    is_page = console.openid is not None and request.method == "GET" and path.rstrip("/") != BASE
+    return RedirectResponse(f"{BASE}/sign-in{'?' + urlencode({'to': path}) if is_page else ''}", 303)

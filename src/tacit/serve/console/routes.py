@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import hmac
-import secrets
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from tacit.errors import ErrorCode, Refused, TacitError
+from tacit.errors import ErrorCode, Refused
 from tacit.serve.authentication import Authenticator
-from tacit.serve.console import learn_pages, owner_pages, question_pages, session_pages
+from tacit.serve.console import learn_pages, owner_pages, question_pages, session_pages, sign_in_pages
 from tacit.serve.console.page_files import send_static
 from tacit.serve.console.requests import (
     BASE,
@@ -20,26 +18,31 @@ from tacit.serve.console.requests import (
     Endpoint,
     Handler,
     PageRequest,
-    check_origin,
-    client_host,
-    read_form,
     require_sign_in,
 )
-from tacit.serve.console.view_models import view_error
-from tacit.serve.responses import http_status
+from tacit.serve.openid.configuration import CALLBACK
 from tacit.serve.service import CuratorService
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-_SIGN_IN_COOKIE = "tacit-visit"  # the cookie of someone who is about to sign in
+    from tacit.serve.openid.sign_in import OpenIdSignIn
 
 
 def add_console(
-    app: FastAPI, service: CuratorService, authenticator: Authenticator, *, secure: bool = False
+    app: FastAPI,
+    service: CuratorService,
+    authenticator: Authenticator,
+    *,
+    secure: bool = False,
+    openid: OpenIdSignIn | None = None,
+    passwords: bool = True,
 ) -> Console:
-    """Add the console to an application. `secure` says that callers come over TLS."""
-    console = Console(service, authenticator, secure=secure)
+    """Add the console to an application. `secure` says that callers come over TLS.
+
+    People sign in with `openid`, where there is one, and with passwords unless these are switched off.
+    """
+    console = Console(service, authenticator, secure=secure, openid=openid, passwords=passwords)
     app.router.routes.extend(_routes(console))
     return console
 
@@ -53,8 +56,9 @@ def _routes(console: Console) -> list[Route]:
     return [
         _route("/", _redirect_to_console, "GET"),
         _route(f"{BASE}/static/{{name}}", _static(console), "GET"),
-        _route(f"{BASE}/sign-in", _sign_in(console), "GET POST"),
-        page("/sign-out", _sign_out, "POST"),
+        _route(f"{BASE}/sign-in", sign_in_pages.sign_in(console), "GET POST"),
+        *_openid_routes(console),
+        page("/sign-out", sign_in_pages.sign_out, "POST"),
         page("", _redirect_home),
         page("/", _redirect_home),
         page("/ask", question_pages.ask, "GET POST"),
@@ -72,6 +76,18 @@ def _routes(console: Console) -> list[Route]:
         page("/learn/game", learn_pages.play_game, "POST"),
         page("/learn/attack", learn_pages.show_attack, "POST"),
         page("/{rest:path}", _not_found, "GET POST"),
+    ]
+
+
+def _openid_routes(console: Console) -> list[Route]:
+    openid = console.openid
+    if openid is None:
+        return []
+    from tacit.serve.console import openid_pages  # it needs an extra of its own
+
+    return [
+        _route(f"{BASE}/oidc/start", openid_pages.begin_sign_in(console, openid), "GET"),
+        _route(CALLBACK, openid_pages.finish_sign_in(console, openid), "GET"),
     ]
 
 
@@ -103,61 +119,3 @@ def _static(console: Console) -> Endpoint:
         return send_static(console.static, request.path_params["name"])
 
     return endpoint
-
-
-def _sign_in(console: Console) -> Endpoint:
-    """The form, and what becomes of it. A wrong name and a wrong password are told in the same words."""
-
-    async def endpoint(request: Request) -> Response:
-        if request.method != "POST":
-            if console.session_of(request) is not None:
-                return RedirectResponse(BASE, 303)
-            return _sign_in_page(console, request)
-        name = ""
-        try:
-            form = await read_form(request)
-            check_origin(request)
-            name = form.get("name", "")[:60]
-            stamp = console.stamp(request.cookies.get(_SIGN_IN_COOKIE, ""))
-            if _SIGN_IN_COOKIE not in request.cookies or not hmac.compare_digest(
-                stamp.encode(), form.get("csrf", "").encode()
-            ):
-                raise Refused(
-                    ErrorCode.FORBIDDEN, "this form has gone stale", fix="sign in again; cookies must be allowed"
-                )
-            address = client_host(request)
-            proof = console.proof(form.get("name", ""))  # before the check: a password may be changed while it runs
-            person = await console.check(form.get("name", ""), form.get("password", ""), address)
-            if person is None:
-                fix = "check both; the owner can make a new password"
-                raise Refused(ErrorCode.AUTHENTICATION, "the name or the password is wrong", fix=fix)
-        except TacitError as error:
-            request.app.state.metrics.error(str(error.code))
-            return _sign_in_page(console, request, error, name)
-        request.state.user = person.name
-        console.sessions.close(request.cookies.get(console.cookie, ""))
-        response = RedirectResponse(BASE, 303)
-        console.set_cookie(response, console.cookie, console.sessions.open(person.name, proof, address))
-        response.delete_cookie(_SIGN_IN_COOKIE, path=BASE)
-        return response
-
-    return endpoint
-
-
-def _sign_in_page(console: Console, request: Request, error: TacitError | None = None, name: str = "") -> Response:
-    """The form, with a cookie and the token that belongs to it. Two windows share a cookie, so both forms are good."""
-    drawn = request.cookies.get(_SIGN_IN_COOKIE, "") or secrets.token_urlsafe(24)
-    problem = view_error(error) if error else None
-    status = http_status(error) if error else 200
-    response = console.page("sign_in.html", status, csrf=console.stamp(drawn), problem=problem, name=name, visit=None)
-    if _SIGN_IN_COOKIE not in request.cookies:
-        response.set_cookie(_SIGN_IN_COOKIE, drawn, path=BASE, secure=console.secure, httponly=True, samesite="strict")
-    return response
-
-
-async def _sign_out(visit: PageRequest) -> Response:
-    console = visit.console
-    console.sessions.close(visit.request.cookies.get(console.cookie, ""))
-    response = RedirectResponse(f"{BASE}/sign-in", 303)
-    response.delete_cookie(console.cookie, path="/", secure=console.secure, httponly=True, samesite="strict")
-    return response

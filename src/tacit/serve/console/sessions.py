@@ -22,6 +22,7 @@ import threading
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,6 +34,13 @@ _MOST = 1000  # sessions; the one unused for longest goes first
 _MAX_PER_USER = 8  # sessions of one person
 _MAX_ANSWERS = 20  # answers of a session
 _SIZE = 200_000  # characters and cells of all of them
+
+
+class SignInMethod(StrEnum):
+    """How a session was opened: with a password, or with an account at an identity provider."""
+
+    PASSWORD = "password"  # noqa: S105 - the name of a method
+    OPENID = "openid"
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,11 @@ class AskedQuestion:
 
 @dataclass
 class ConsoleSession:
-    """One person at one browser. `proof` is of the password's verifier: a new password ends the session."""
+    """One person at one browser.
+
+    `proof` is of the password's verifier and, where an identity provider opened it, of the link: a new password ends
+    the session, and so does another link.
+    """
 
     user: str
     proof: bytes
@@ -64,6 +76,7 @@ class ConsoleSession:
     address: str = ""  # from which it was opened
     last_address: str = ""
     is_ended: bool = False  # by an owner: what it still waits for is not shown
+    method: SignInMethod = SignInMethod.PASSWORD
 
     def keep(self, asked: AskedQuestion) -> None:
         """Keep an answer for its page and its downloads; the oldest go, and the newest stays however large it is."""
@@ -86,7 +99,7 @@ class SessionStore:
         self._lock = threading.Lock()
         self._sessions: OrderedDict[bytes, ConsoleSession] = OrderedDict()
 
-    def open(self, user: str, proof: bytes, address: str = "") -> str:
+    def open(self, user: str, proof: bytes, address: str = "", method: SignInMethod = SignInMethod.PASSWORD) -> str:
         """Begin a session, and give the token for its cookie."""
         token, now, moment = secrets.token_urlsafe(32), time.monotonic(), time.time()
         made = ConsoleSession(
@@ -100,6 +113,7 @@ class SessionStore:
             used=moment,
             address=address,
             last_address=address,
+            method=method,
         )
         with self._lock:
             own = [key for key, session in self._sessions.items() if session.user == user]

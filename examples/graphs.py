@@ -175,8 +175,8 @@ def ask_curator(graph: Graph) -> None:
         ("an edge is hidden", "SELECT COUNT(*) AS edges FROM edges"),
         (
             "a list is hidden",
-            "SELECT degree, COUNT(*) AS nodes FROM (SELECT node, LEAST(COUNT(*), 20) AS degree FROM lists GROUP BY node)"
-            " AS d GROUP BY degree ORDER BY degree LIMIT 5",
+            "SELECT degree, COUNT(*) AS nodes FROM (SELECT node, LEAST(COUNT(*), 20) AS degree FROM lists "
+            "GROUP BY node) AS d GROUP BY degree ORDER BY degree LIMIT 5",
         ),
         (
             "triangles",
@@ -214,8 +214,8 @@ def main(target: str | None = None) -> None:
     edges = Laplace.calibrated(epsilon=EPSILON, sensitivity=CAP)
     bars = Laplace.calibrated(epsilon=EPSILON, sensitivity=2 * CAP + 1)
     print(
-        f"a node is hidden: {edges.release([len(taken)], bits)[0]} edges, with a cap of {CAP} (they are {len(taken)}), 95 % "
-        f"within {edges.error(0.95)}"
+        f"a node is hidden: {edges.release([len(taken)], bits)[0]} edges, with a cap of {CAP} (they are {len(taken)}), "
+        f"95 % within {edges.error(0.95)}"
     )
     print("degrees from 0 on:", list(bars.release(make_histogram(graph, taken, CAP), bits)))
     limit = 10

@@ -43,8 +43,8 @@ def test_the_projection_is_stable(graphs, cap):
 
 
 def test_no_cap_and_dropped_nodes_are_not(graphs):
-    # Five nodes: the middle of a star has four edges. With a cap of 2 where busy nodes are dropped, a node that is joined
-    # to all of a square makes all five busy, and the four edges of the square are gone.
+    # Five nodes: the middle of a star has four edges. With a cap of 2 where busy nodes are dropped, a node that is
+    # joined to all of a square makes all five busy, and the four edges of the square are gone.
     small = list(graphs.all_graphs(5))
     assert graphs.find_largest_move(lambda graph: [len(graph[1])], small) == 4
     assert graphs.find_largest_move(lambda graph: [len(graphs.drop_busy_nodes(graph, 2))], small) == 4

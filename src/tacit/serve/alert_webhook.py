@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import http.client
 import json
 import os
 import re
-import socket
-import threading
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
@@ -18,6 +14,7 @@ from urllib.parse import urlsplit
 
 from tacit import __version__
 from tacit.errors import ParameterError
+from tacit.timed_request import ConnectionDeadline, build_opener, call_within
 
 ADDRESS, TOKEN = "TACIT_ALERT_WEBHOOK", "TACIT_ALERT_TOKEN"
 """The environment's names for the address and for a token: a command line and a policy can be read by others."""
@@ -72,81 +69,13 @@ class AlertWebhook:
         asked = urllib.request.Request(  # noqa: S310 - the scheme is http or https
             self.address, json.dumps(body).encode(), headers, method="POST"
         )
-        deadline = _Deadline()
-        found: list[str] = []
-        worker = threading.Thread(
-            target=lambda: found.append(_open(asked, deadline, self.timeout)), name="tacit-alert-post", daemon=True
-        )
-        worker.start()
-        worker.join(self.timeout)
-        deadline.expire()
-        return found[0] if found else "TimeoutError"
+        found = call_within(self.timeout, lambda deadline: _open(asked, deadline, self.timeout), "tacit-alert-post")
+        return "TimeoutError" if found is None else found
 
 
-class _Deadline:
-    """Ends the connections of one post, those opened too late included: a slow peer cannot hold them."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._is_over = False
-        self._opened: list[socket.socket] = []
-
-    def connect(self, *given: Any, **more: Any) -> socket.socket:
-        """Open a connection, and keep a second handle of it, which stays valid when TLS takes over the first."""
-        made = socket.create_connection(*given, **more)
-        with self._lock:
-            if self._is_over:
-                made.close()
-                raise TimeoutError
-            self._opened.append(made.dup())
-        return made
-
-    def expire(self) -> None:
-        """Shut the connections down, so that whoever reads from them reads the end."""
-        with self._lock:
-            self._is_over = True
-            for each in self._opened:
-                with each, contextlib.suppress(OSError):
-                    each.shutdown(socket.SHUT_RDWR)
-            self._opened.clear()
-
-
-class _OpenHttp(urllib.request.HTTPHandler):
-    """Opens http under a deadline."""
-
-    def __init__(self, deadline: _Deadline) -> None:
-        super().__init__()
-        self._deadline = deadline
-
-    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        def make(*given: Any, **more: Any) -> http.client.HTTPConnection:
-            return _connect_by(http.client.HTTPConnection(*given, **more), self._deadline)
-
-        return self.do_open(make, req)
-
-
-class _OpenHttps(urllib.request.HTTPSHandler):
-    """Opens https under a deadline, with the certificates that the machine trusts."""
-
-    def __init__(self, deadline: _Deadline) -> None:
-        super().__init__()
-        self._deadline = deadline
-
-    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        def make(*given: Any, **more: Any) -> http.client.HTTPConnection:
-            return _connect_by(http.client.HTTPSConnection(*given, **more), self._deadline)
-
-        return self.do_open(make, req)
-
-
-def _connect_by(connection: http.client.HTTPConnection, deadline: _Deadline) -> http.client.HTTPConnection:
-    connection._create_connection = deadline.connect  # type: ignore[attr-defined]  # where http.client opens its socket
-    return connection
-
-
-def _open(asked: urllib.request.Request, deadline: _Deadline, timeout: float) -> str:
+def _open(asked: urllib.request.Request, deadline: ConnectionDeadline, timeout: float) -> str:
     """Post, and return what went wrong: the class of an error or a status, never a text that may hold the address."""
-    opener = urllib.request.build_opener(_NoRedirects, _OpenHttp(deadline), _OpenHttps(deadline))
+    opener = build_opener(deadline, _NoRedirects())
     try:
         with opener.open(asked, timeout=timeout):
             return ""

@@ -145,7 +145,7 @@ def test_the_commands_print_the_verdict_and_exit_by_it(server, tmp_path):
     card = tmp_path / "card.json"
     fine = runner.invoke(app, ["audit", "command", *options, "--card", str(card), "--", "echo", "3"])
     assert fine.exit_code == 0
-    assert json.loads(card.read_text(encoding="utf-8"))["title"] == "echo 3"
+    assert json.loads(card.read_text(encoding="utf-8"))["title"] == "echo"  # an argument may be a secret
 
 
 def test_mistakes_are_named(server):

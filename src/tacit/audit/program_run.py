@@ -54,7 +54,7 @@ def _attend(process: subprocess.Popen[bytes], given: bytes, end: float) -> Ended
         while ready.get_map():
             for key, _ in ready.select(_seconds_left(process, end)):
                 pipe: Any = key.fileobj
-                if pipe is process.stdin:
+                if pipe not in outputs:
                     with contextlib.suppress(BrokenPipeError):  # it need not read what it is given
                         left = left[os.write(pipe.fileno(), left[:_PIECE]) :] if left else left
                         if left:

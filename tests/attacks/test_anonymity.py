@@ -183,6 +183,17 @@ def test_mistakes_are_told(arguments, what):
         measure_anonymity({"a": [1], "s": ["x"]}, *arguments)
 
 
+def test_values_that_cannot_be_compared_are_named():
+    with pytest.raises(ParameterError, match="key: 'a' has values that cannot be compared: list"):
+        measure_anonymity({"a": [[1]], "s": ["x"]}, ["a"], "s")
+    with pytest.raises(ParameterError, match="sensitive: 's' has values that cannot be compared: list"):
+        measure_anonymity({"a": [1], "s": [["x"]]}, ["a"], "s")
+    with pytest.raises(ParameterError, match="order: is no list of values"):
+        measure_anonymity({"a": [1], "s": ["x"]}, ["a"], "s", order=[["x"]])
+    with pytest.raises(ParameterError, match="people: 'a' does not have one type in all tables: int64, string"):
+        intersect_releases([({"a": [1], "s": ["x"]}, ["a"])], {"a": ["1"]}, "s")
+
+
 @pytest.mark.parametrize(("order", "what"), [(["y"], "lacks the value 'x'"), (["x", "x"], "has a value twice")])
 def test_an_order_has_every_value_once(order, what):
     with pytest.raises(ParameterError, match=what):

@@ -322,7 +322,7 @@ def measure_anonymity(
         raise ParameterError("sensitive", f"{sensitive!r} is in the key", fix="leave it out of the key")
     if order is not None and sensitive is None:
         raise ParameterError("order", "there is no sensitive column to order", fix='sensitive="diagnosis", say')
-    codes = encode_keys([table], names, null_is_value=True)
+    codes = encode_keys([table], names, null_is_value=True, parameter="key")
     sizes = np.bincount(codes)
     counted = np.bincount(sizes)
     shared: dict[str, Any] = {
@@ -337,7 +337,7 @@ def measure_anonymity(
         measures = ("distinct", "entropy", "homogeneous", "largest_share", "closeness", "ordered_closeness")
         unmeasured: dict[str, Any] = dict.fromkeys(measures)
         return AnonymityResult(**shared, **unmeasured, frequencies=nothing, starts=nothing)
-    values, kinds = encode_column(sensitive, [table[sensitive]])
+    values, kinds = encode_column(sensitive, [table[sensitive]], "sensitive")
     cells, times = np.unique(codes * (kinds + 1) + values + 1, return_counts=True)
     group, value = np.divmod(cells, kinds + 1)
     by_size = np.lexsort((-times, group))
@@ -420,7 +420,11 @@ def _rank_values(
     found = [(int(codes[place]) + 1, column[int(place)].as_py()) for place in where]
     ranks = np.zeros(kinds + 1, dtype=np.int64)
     if order is not None:
-        places = {value: place for place, value in enumerate(order)}
+        try:
+            places = {value: place for place, value in enumerate(order)}
+        except TypeError as problem:
+            fix = 'order=["low", "mid", "high"], say'
+            raise ParameterError("order", "is no list of values", fix=fix) from problem
         if len(places) != len(order):
             raise ParameterError("order", "has a value twice", fix="name each value once")
         for code, value in found:

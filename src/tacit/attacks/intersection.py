@@ -221,14 +221,14 @@ def intersect_releases(
                 raise ParameterError("people", f"has no column {name!r}", fix=list_columns(known))
     if truth is not None and len(truth) != len(known):
         raise ParameterError("truth", f"needs {len(known):,} values", fix="give each person's value, in order")
-    codes, _ = encode_column(sensitive, [table[sensitive] for table, _ in pairs])
+    codes, _ = encode_column(sensitive, [table[sensitive] for table, _ in pairs], "sensitive")
     meanings: dict[int, Any] = {}
     candidates: list[list[frozenset[int]]] = []
     begin = 0
     for table, key in pairs:
         mine = codes[begin : begin + len(table)]
         begin += len(table)
-        keys = encode_keys([table, known], key, null_is_value=True)
+        keys = encode_keys([table, known], key, null_is_value=True, parameter="people")
         there: dict[int, set[int]] = {}
         for group, value in set(zip(keys[: len(table)].tolist(), mine.tolist(), strict=True)):
             there.setdefault(group, set()).add(value)

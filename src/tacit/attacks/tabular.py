@@ -57,15 +57,17 @@ def list_columns(table: pa.Table) -> str:
     return f"name one of {', '.join(table.column_names)[:200]}"
 
 
-def encode_keys(tables: Sequence[pa.Table], names: Sequence[str], *, null_is_value: bool = False) -> Codes:
+def encode_keys(
+    tables: Sequence[pa.Table], names: Sequence[str], *, null_is_value: bool = False, parameter: str = "on"
+) -> Codes:
     """A number for each key of all tables, one below the other: equal keys have equal numbers, from 0 on.
 
-    A key with a NULL is `NONE`, unless a NULL is a value like any other.
+    A key with a NULL is `NONE`, unless a NULL is a value like any other. An error names `parameter`.
     """
     codes, kinds = np.zeros(sum(map(len, tables)), dtype=np.int64), 1
     gaps = np.zeros(len(codes), dtype=np.bool_)
     for name in names:
-        column, several = encode_column(name, [table[name] for table in tables])
+        column, several = encode_column(name, [table[name] for table in tables], parameter)
         if null_is_value:
             column, several = column + 1, several + 1
         gaps |= column == NONE
@@ -83,7 +85,7 @@ def renumber(codes: Codes) -> tuple[Codes, int]:
     return numbers.astype(np.int64), len(found)
 
 
-def encode_column(name: str, columns: Sequence[pa.ChunkedArray]) -> tuple[Codes, int]:
+def encode_column(name: str, columns: Sequence[pa.ChunkedArray], parameter: str = "on") -> tuple[Codes, int]:
     """A number for each value of one column of all tables, `NONE` for NULL and NaN, and how many numbers there are."""
     parts = [_plain(column) for column in columns]
     fields = [pa.schema([pa.field("x", part.type)]) for part in parts]
@@ -93,8 +95,12 @@ def encode_column(name: str, columns: Sequence[pa.ChunkedArray]) -> tuple[Codes,
         found = whole.combine_chunks().dictionary_encode()
     except pa.ArrowException as problem:
         kinds = ", ".join(dict.fromkeys(f"{column.type}" for column in columns))
-        what = f"{name!r} does not have one type in all tables: {kinds}"
-        raise ParameterError("on", what, fix="give all tables the same type") from problem
+        if len(columns) == 1:
+            what, fix = f"{name!r} has values that cannot be compared: {kinds}", "give numbers, text, dates or times"
+        else:
+            what = f"{name!r} does not have one type in all tables: {kinds}"
+            fix = "give all tables the same type"
+        raise ParameterError(parameter, what, fix=fix) from problem
     numbers = found.indices if isinstance(found, pa.DictionaryArray) else found.combine_chunks().indices
     codes = pc.fill_null(numbers, NONE).to_numpy(zero_copy_only=False).astype(np.int64)
     if pa.types.is_floating(kind):

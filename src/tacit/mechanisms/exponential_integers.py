@@ -298,7 +298,7 @@ class ExponentialOverIntegers(SelectionMechanism):
         score : PiecewiseLinearScore
             The score of each integer.
         point : int
-            The integer.
+            The integer whose probability is asked for; it may lie beyond the ends.
         digits : int, default 128
             Working precision in bits; more of it narrows the interval.
 

@@ -88,6 +88,7 @@ def test_the_first_answer_runs_on_the_clinic_that_the_page_makes(tmp_path, start
         "local",
         "local-more",
         "learning",
+        "graphs",
         *(["deep-learning"] if find_spec("torch") else []),  # `tests/learn/test_torch_missing.py` says where it is not
     ],
 )

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from tacit.audit import Claim, audit, audit_canary_scores, make_audit_card, measure_detection
+from tacit.audit import AuditCard, Claim, audit, audit_canary_scores, make_audit_card, measure_detection
+from tacit.cli.audit import _strip_secrets
+from tacit.cli.main import app
 from tacit.errors import ParameterError
 
 pytestmark = pytest.mark.slow
@@ -74,6 +78,103 @@ def test_a_card_is_one_page_without_scripts_and_says_all(tmp_path):
     assert told["audits"][0]["detects"]["parameter"] > 1.2
     assert told["versions"].keys() == {"tacit", "python", "numpy"}
     assert "would have been found" in str(card)
+
+
+HOSTILE = "<script>alert(1)</script>\" onload='x' &amp; </title></style>\x1b[2J\u202e detufer"
+
+
+def test_no_text_of_others_becomes_markup_or_turns_around():
+    found = audit(response(1.0), 1, 0, Claim.epsilon(3), samples=100)
+    entry = make_audit_card("x", {"x": found}, date="2026-01-31").entries[0]
+    detection = replace(entry.detection, mechanism=HOSTILE)
+    # also where types do not hold: whoever makes a card may be someone else than who reads it
+    card = AuditCard(
+        HOSTILE, (replace(entry, what=HOSTILE, detection=detection),), HOSTILE, HOSTILE, {HOSTILE: HOSTILE}, HOSTILE
+    )
+    page = card.to_html()
+    assert "<script" not in page
+    assert page.count("</title>") == page.count("</style>") == 1
+    assert "&lt;script&gt;" in page
+    for text in (page, str(card)):
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+    tags = set(re.findall(r"<(/?[a-z0-9]+)", page))
+    known = {"html", "head", "meta", "title", "style", "body", "p", "h1", "h2", "div", "span"}
+    known |= {"table", "thead", "tbody", "tr", "th", "td"}
+    assert {tag.removeprefix("/") for tag in tags} <= known
+    assert not re.search(r"<[a-z0-9]+[^>]* on[a-z]+=", page)
+
+
+def test_a_card_looks_no_better_than_the_audits_are():
+    assert AuditCard("Nothing", (), "2026-01-31", 0, {}).verdict == "nothing audited"
+    assert "Nothing was audited." in AuditCard("Nothing", (), "2026-01-31", 0, {}).to_html()
+    # 100 samples show no epsilon above 4, and the card says so before anything else
+    weak = make_audit_card("A count", {"x": audit(response(1.0), 1, 0, Claim.epsilon(5), samples=100)})
+    assert weak.summary == "No claim is refuted. 1 of 1 audits are too small to find a breach of ten times the claim."
+    assert weak.to_html().index("too small") < weak.to_html().index("<table>")
+    strong = make_audit_card("A count", {"x": audit(response(1.0), 1, 0, Claim.epsilon(1), samples=SAMPLES)})
+    assert strong.summary == "No claim is refuted."
+    assert 'class="good"' not in strong.to_html()  # not refuted is no praise
+
+
+def test_a_date_is_a_day():
+    found = audit(response(1.0), 1, 0, Claim.epsilon(3), samples=100)
+    for date in ("yesterday", "2026-02-30", 3):
+        with pytest.raises(ParameterError, match="date"):
+            make_audit_card("A count", {"x": found}, date=date)
+
+
+def run_audit(*words):
+    return CliRunner().invoke(app, ["audit", *words])
+
+
+def test_policies_and_the_zoo_have_cards(tmp_path):
+    done = run_audit(
+        "mechanisms", "scale-upside-down", "discrete-laplace", "-n", "3000", "--card", str(tmp_path / "zoo.json")
+    )
+    assert done.exit_code == 0, done.output
+    told = json.loads((tmp_path / "zoo.json").read_text(encoding="utf-8"))
+    assert len(told["audits"]) == 2
+    assert [each["verdict"] for each in told["audits"]] == ["refuted", "not refuted"]
+    assert "Every verdict is as expected." in told["note"]
+    assert {each["confidence"] for each in told["audits"]} == {0.995}  # 99 % for both together
+    assert told["seed"] == 0
+    policy = tmp_path / "rows.toml"
+    policy.write_text(POLICY, encoding="utf-8")
+    done = run_audit("policy", "-p", str(policy), "-n", "200", "--card", str(tmp_path / "policy.html"))
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "policy.html").read_text(encoding="utf-8")
+    assert "The answers that rows.toml allows" in page
+    assert "SELECT COUNT(*)" in page
+
+
+POLICY = """\
+[data]
+source = "nowhere.duckdb"
+[privacy]
+epsilon = 2
+[tables.people]
+unit = "row"
+[tables.people.columns]
+sick = { type = "bool" }
+[analysts.ada]
+epsilon = 1
+"""
+
+
+def test_a_card_that_cannot_be_saved_costs_no_audit(tmp_path):
+    for name in ("card.pdf", "none/card.html"):
+        done = run_audit("mechanisms", "--card", str(tmp_path / name))
+        assert done.exit_code != 0
+        assert "card: " in str(done.exception)
+
+
+def test_secrets_of_addresses_and_commands_are_not_published(tmp_path):
+    card = tmp_path / "card.html"
+    words = ["--claim", "epsilon=5", "--one", "1", "--other", "2", "-n", "100", "--card", str(card)]
+    run_audit("command", *words, "--", "sh", "-c", "true # hunter2")
+    assert "hunter2" not in card.read_text(encoding="utf-8")
+    assert _strip_secrets("https://ada:hunter2@x.org:8/a/{}?key=hunter2#hunter2") == "https://x.org:8/a/{}"
 
 
 def test_mistakes_are_named(tmp_path):

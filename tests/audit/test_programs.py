@@ -14,7 +14,7 @@ import pytest
 from tests.support.counts import FULL
 from typer.testing import CliRunner
 
-from tacit.audit import Claim, audit_command, audit_url
+from tacit.audit import Claim, audit_command, audit_url, program_run
 from tacit.audit import fetch as fetching
 from tacit.audit.programs import _fingerprint, _read, _step
 from tacit.cli.main import app
@@ -145,7 +145,7 @@ def test_the_commands_print_the_verdict_and_exit_by_it(server, tmp_path):
     card = tmp_path / "card.json"
     fine = runner.invoke(app, ["audit", "command", *options, "--card", str(card), "--", "echo", "3"])
     assert fine.exit_code == 0
-    assert json.loads(card.read_text(encoding="utf-8"))["title"] == "echo 3"
+    assert json.loads(card.read_text(encoding="utf-8"))["title"] == "echo"  # an argument may be a secret
 
 
 def test_mistakes_are_named(server):
@@ -314,6 +314,26 @@ def test_the_time_limit_is_of_the_whole_request(broken_server, mode):
     while threading.active_count() > before:  # neither the request nor the handler goes on
         assert time.monotonic() < until
         time.sleep(0.05)
+
+
+@pytest.mark.parametrize("stream", ["", " >&2"])
+def test_a_program_that_writes_without_end_is_ended(stream, monkeypatch):
+    monkeypatch.setattr(program_run, "MAX_OUTPUT", 1000)
+    begin = time.monotonic()
+    status, out, err = program_run.run_program(["sh", "-c", f"while :; do echo {'x' * 99}{stream}; done"], None, 30)
+    assert (status, max(len(out), len(err)), time.monotonic() - begin < 10) == ("too much output", 1000, True)
+    # that it does is an outcome, and so is whether
+    script = HAS_ONE + f"if [ $row = 1 ]; then while :; do echo {'x' * 99}{stream}; done; fi"
+    found = audit_command(shell(script), ONE, OTHER, Claim.epsilon(0.5), samples=100, uses_time=False)
+    assert found.is_refuted
+
+
+def test_a_large_input_and_a_large_output_pass_at_once():
+    # more than any pipe holds, read and written in turns; and a program that does not read what it is given
+    text = b"".join(b"%07d\n" % number for number in range(200_000))
+    assert program_run.run_program(["cat"], text, 30) == (0, text, b"")
+    assert program_run.run_program(["true"], text, 30) == (0, b"", b"")
+    assert program_run.run_program(["sh", "-c", "echo a; echo b >&2; exit 3"], None, 30) == (3, b"a\n", b"b\n")
 
 
 def test_inputs_and_limits_that_cannot_be_passed_on_are_named():

@@ -143,3 +143,43 @@ def test_bad_bids(bid):
 def test_bad_relation():
     with pytest.raises(ParameterError, match="neighbors: "):
         Pricing((1,), 1, "replace")
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(5)], ids=str)
+def test_lying_gains_little(epsilon):
+    # All bids of two others, all valuations and all lies in 0..4: at most (e^epsilon - 1) of the honest surplus
+    auction = Pricing(range(1, 5), epsilon)
+    largest = 0.0
+    with working_precision(128):
+        most = to_interval(epsilon).exp() - 1
+        for others in combinations_with_replacement(range(5), 2):
+            for valuation in range(1, 5):
+                honest = auction.expected_surplus([*others, valuation], valuation)
+                for lie in range(5):
+                    gain = auction.expected_surplus([*others, lie], valuation) - honest
+                    assert gain <= most * honest + arb(2) ** -100
+                    largest = max(largest, float(gain))
+    # and some gain: with enough others, to bid less makes the price lower
+    assert largest > 0
+
+
+def test_lying_pays_where_the_best_price_is_taken():
+    # One bidder who would pay 3, and prices 1, 2, 3: the truth gets a price of 3 and nothing, a bid of 1 a price of 1
+    def take_best(bids):
+        revenues = {price: price * sum(bid >= price for bid in bids) for price in (1, 2, 3)}
+        return max(revenues, key=revenues.get)
+
+    assert take_best([3]) == 3
+    assert take_best([1]) == 1  # a surplus of 2 in place of 0: more than any factor
+    auction = Pricing([1, 2, 3], 1)
+    honest, lie = (float(auction.expected_surplus([bid], 3)) for bid in (3, 1))
+    assert honest > 0.8
+    assert 0 < lie - honest < (math.e - 1) * honest
+
+
+def test_a_bid_that_binds_gains_no_more():
+    # Who bids below the price may not buy, who bids above v has to: at each price that is at most max(0, v - price).
+    for valuation in range(6):
+        for lie in range(6):
+            for price in range(1, 6):
+                assert (lie >= price) * (valuation - price) <= max(0, valuation - price)

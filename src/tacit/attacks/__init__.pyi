@@ -1,3 +1,5 @@
+from tacit.attacks.anonymity import AnonymityResult as AnonymityResult
+from tacit.attacks.anonymity import measure_anonymity as measure_anonymity
 from tacit.attacks.averaging import AveragingResult as AveragingResult
 from tacit.attacks.averaging import average_answers as average_answers
 from tacit.attacks.averaging import required_answers as required_answers
@@ -12,6 +14,8 @@ from tacit.attacks.exhaustive import ConsistentCandidates as ConsistentCandidate
 from tacit.attacks.exhaustive import all_subsets as all_subsets
 from tacit.attacks.exhaustive import find_consistent as find_consistent
 from tacit.attacks.exhaustive import reconstruct_exhaustively as reconstruct_exhaustively
+from tacit.attacks.intersection import IntersectionResult as IntersectionResult
+from tacit.attacks.intersection import intersect_releases as intersect_releases
 from tacit.attacks.linear import expected_accuracy as expected_accuracy
 from tacit.attacks.linear import reconstruct as reconstruct
 from tacit.attacks.linkage import LinkageResult as LinkageResult

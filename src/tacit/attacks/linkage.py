@@ -15,31 +15,14 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from tacit.accounting.interval import clopper_pearson_interval
 from tacit.arithmetic import to_integer
+from tacit.attacks.tabular import NONE, Tabular, encode_keys, list_columns, to_table
 from tacit.errors import ParameterError
-
-Codes = npt.NDArray[np.int64]
-
-
-class ArrowExportable(Protocol):
-    """A data frame that Arrow reads: pandas', polars' and others."""
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Return the rows as an Arrow stream."""
-
-
-Tabular: TypeAlias = pa.Table | ArrowExportable | Sequence[Mapping[str, object]] | Mapping[str, Sequence[object]]
-
-_NONE = -1  # the code of a key with a NULL
-_WIDEST = 2**62
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,24 +195,24 @@ def link_tables(
     >>> link_tables(hospital, voters, on=["born", "sex"]).pairs.tolist()
     [[0, 1], [1, 0]]
     """
-    ours, theirs = _table("released", released), _table("public", public)
+    ours, theirs = to_table("released", released), to_table("public", public)
     names = [on] if isinstance(on, str) else list(on)
     if not names:
         raise ParameterError("on", "does not name a column", fix='on=["postcode", "born", "sex"], say')
     for table, what in ((ours, "released"), (theirs, "public")):
         for name in names:
             if table.column_names.count(name) != 1:
-                raise ParameterError("on", f"the {what} table has no column {name!r}", fix=_is_known_mask(table))
-    keys = _key_codes(ours, theirs, names)
+                raise ParameterError("on", f"the {what} table has no column {name!r}", fix=list_columns(table))
+    keys = encode_keys([ours, theirs], names)
     mine, known = keys[: len(ours)], keys[len(ours) :]
-    kinds = int(keys.max(initial=_NONE)) + 1
-    times, persons = (np.bincount(part[part != _NONE], minlength=kinds) for part in (mine, known))
-    present = mine != _NONE
+    kinds = int(keys.max(initial=NONE)) + 1
+    times, persons = (np.bincount(part[part != NONE], minlength=kinds) for part in (mine, known))
+    present = mine != NONE
     here = np.flatnonzero(present)
     size, matches = times[mine[here]], persons[mine[here]]
     single = here[(size == 1) & (matches == 1)]
     place = np.full(kinds, -1, dtype=np.int64)
-    place[known[known != _NONE]] = np.flatnonzero(known != _NONE)
+    place[known[known != NONE]] = np.flatnonzero(known != NONE)
     pairs = np.column_stack([single, place[mine[single]]])
     counted = np.bincount(size)
     return LinkageResult(
@@ -268,79 +251,6 @@ def expected_uniqueness(people: int, keys: int) -> float:
     0.598
     """
     return float((1 - 1 / to_integer("keys", keys, least=1)) ** (to_integer("people", people, least=1) - 1))
-
-
-def _table(name: str, given: Any) -> pa.Table:
-    """Any kind of table as Arrow's; an empty one says nothing and is refused."""
-    try:
-        table = given if isinstance(given, pa.Table) else _read(given)
-    except (pa.ArrowException, TypeError, ValueError, AttributeError) as problem:
-        raise ParameterError(
-            name, f"is no table: {problem!s:.120}", fix="give an Arrow table, a data frame or a list of dicts"
-        ) from problem
-    if not len(table):
-        raise ParameterError(name, "has no rows", fix="give at least one row")
-    return table
-
-
-def _read(given: Any) -> pa.Table:
-    if isinstance(given, Sequence) and not isinstance(given, str | bytes):
-        columns = dict.fromkeys(key for row in given for key in row)  # a later row may have more columns
-        return pa.table({column: pa.array([row.get(column) for row in given]) for column in columns})
-    if type(given).__module__.partition(".")[0] == "pandas":
-        return pa.Table.from_pandas(given, preserve_index=False)
-    return pa.table(given)
-
-
-def _is_known_mask(table: pa.Table) -> str:
-    return f"name one of {', '.join(table.column_names)[:200]}"
-
-
-def _key_codes(ours: pa.Table, theirs: pa.Table, names: list[str]) -> Codes:
-    """A number for each key of both tables, one below the other: equal keys have equal numbers, from 0 on."""
-    codes, kinds = np.zeros(len(ours) + len(theirs), dtype=np.int64), 1
-    gaps = np.zeros(len(codes), dtype=np.bool_)
-    for name in names:
-        column, several = _column(name, ours[name], theirs[name])
-        gaps |= column == _NONE
-        if kinds * several > _WIDEST:
-            codes, kinds = _renumber(codes)
-        codes, kinds = codes * several + column, kinds * several
-    codes, _ = _renumber(codes)
-    codes[gaps] = _NONE
-    return codes
-
-
-def _renumber(codes: Codes) -> tuple[Codes, int]:
-    """The same classes, numbered without gaps."""
-    found, numbers = np.unique(codes, return_inverse=True)
-    return numbers.astype(np.int64), len(found)
-
-
-def _column(name: str, one: pa.ChunkedArray, other: pa.ChunkedArray) -> tuple[Codes, int]:
-    """A number for each value of one column of both tables, -1 for NULL and NaN, and how many numbers there are."""
-    parts = [_plain(one), _plain(other)]
-    fields = [pa.schema([pa.field("x", part.type)]) for part in parts]
-    try:
-        kind = pa.unify_schemas(fields, promote_options="permissive").field("x").type
-        whole = pa.chunked_array([chunk for part in parts for chunk in part.cast(kind).chunks], type=kind)
-        found = whole.combine_chunks().dictionary_encode()
-    except pa.ArrowException as problem:
-        kinds = f"{one.type} in one table, {other.type} in the other"
-        raise ParameterError("on", f"{name!r} is {kinds}", fix="give both tables the same type") from problem
-    numbers = found.indices if isinstance(found, pa.DictionaryArray) else found.combine_chunks().indices
-    codes = pc.fill_null(numbers, _NONE).to_numpy(zero_copy_only=False).astype(np.int64)
-    if pa.types.is_floating(kind):
-        codes[np.isnan(whole.to_numpy())] = _NONE
-    return codes, max(int(codes.max(initial=0)) + 1, 1)
-
-
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of categories as one of their values, and text of every layout as one kind."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    text = pa.types.is_string(column.type) or pa.types.is_string_view(column.type)
-    return column.cast(pa.large_string()) if text else column
 
 
 def _right(pairs: npt.NDArray[np.int64], truth: Sequence[int], rows: int) -> int:

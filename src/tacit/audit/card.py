@@ -26,19 +26,19 @@ from tacit.audit.detection import Detection, measure_detection
 from tacit.audit.statistical import AuditResult
 from tacit.audit.training import TrainingAudit
 from tacit.errors import ParameterError
+from tacit.terminal import one_line
 
 _STYLE = """
-:root { color-scheme: light dark; --text: #26323d; --soft: #5c6770; --line: #d5dade; --back: #ffffff; --good: #2f6b3a;
-  --bad: #a3341c; }
+:root { color-scheme: light dark; --text: #26323d; --soft: #5c6770; --line: #d5dade; --back: #ffffff; --bad: #a3341c; }
 @media (prefers-color-scheme: dark) { :root { --text: #e6eaed; --soft: #a5afb8; --line: #3b454e; --back: #15191d;
-  --good: #8fd19e; --bad: #ff9d85; } }
+  --bad: #ff9d85; } }
 body { background: var(--back); color: var(--text); font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto;
   max-width: 60rem; padding: 0 1rem; }
 h1 { font-size: 1.6rem; margin: 0; }
 h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
 p { margin: .4rem 0; }
 .soft { color: var(--soft); }
-.good { color: var(--good); font-weight: 600; }
+.verdict { font-weight: 600; }
 .bad { color: var(--bad); font-weight: 600; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; }
@@ -50,7 +50,8 @@ _MEANING = (
     "Refuted is strong: it happens to a true claim with at most the probability that the confidence leaves, in each "
     "audit. Not refuted is no proof: these inputs and these events showed nothing beyond the claim. The last column "
     "says how large a breach the audit finds nine times in ten, measured by auditing a mechanism of known parameter in "
-    "the same way; one that leaks as much by rarer events may be found less often."
+    "the same way; one that leaks as much by rarer events may be found less often. Anyone can write such a page: who "
+    "has to be sure repeats the audits."
 )
 
 
@@ -117,7 +118,7 @@ class AuditCard:
     Examples
     --------
     >>> AuditCard("A noisy count", (), "2026-01-31", 0, {"tacit": "0.2.0"}).verdict
-    'not refuted'
+    'nothing audited'
     """
 
     title: str
@@ -129,8 +130,22 @@ class AuditCard:
 
     @property
     def verdict(self) -> str:
-        """ "refuted" where any audit refutes its claim."""
+        """ "refuted" where any audit refutes its claim, "nothing audited" where there is none, else "not refuted"."""
+        if not self.entries:
+            return "nothing audited"
         return "refuted" if any(entry.result.is_refuted for entry in self.entries) else "not refuted"
+
+    @property
+    def summary(self) -> str:
+        """One or two sentences: how many claims are refuted, and how many audits could hardly have refuted any."""
+        if not self.entries:
+            return "Nothing was audited."
+        refuted = sum(entry.result.is_refuted for entry in self.entries)
+        weak = sum(not entry.detection.is_found for entry in self.entries if not entry.result.is_refuted)
+        told = f"{refuted} of {len(self.entries)} claims are refuted." if refuted else "No claim is refuted."
+        if weak:
+            told += f" {weak} of {len(self.entries)} audits are too small to find a breach of ten times the claim."
+        return told
 
     def to_dict(self) -> dict[str, object]:
         """Return the card as plain values, for JSON.
@@ -171,34 +186,35 @@ class AuditCard:
         rows = []
         for entry in self.entries:
             result = entry.result
-            kind = "bad" if result.is_refuted else "good"
+            # what was not found is no merit of the mechanism's: it has the color of text
+            shown = f'<span class="bad">{result.verdict}</span>' if result.is_refuted else result.verdict
             cells = [
-                escape(entry.what),
-                escape(str(result.claim)),
-                f'<span class="{kind}">{result.verdict}</span>',
-                escape(f"{result.claim.name} at least {result.lower:.3g}, confidence {100 * result.confidence:g} %"),
-                escape(entry.size),
-                escape(entry.detects),
+                _show(entry.what),
+                _show(str(result.claim)),
+                shown,
+                _show(f"{result.claim.name} at least {result.lower:.3g}, confidence {100 * result.confidence:g} %"),
+                _show(entry.size),
+                _show(entry.detects),
             ]
             rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
         heads = ("tested", "claim", "verdict", "shown", "size", "would have been found")
         used = ", ".join(f"{name} {version}" for name, version in self.versions.items())
-        count = sum(entry.result.is_refuted for entry in self.entries)
-        summary = f"{count} of {len(self.entries)} claims are refuted." if count else "No claim is refuted."
+        seed = _show("none" if self.seed is None else str(self.seed))
+        kind = "" if self.verdict == "not refuted" else "bad"
         return "\n".join(
             [
                 "<!doctype html>",
                 '<html lang="en"><head><meta charset="utf-8">',
                 '<meta name="viewport" content="width=device-width, initial-scale=1">',
-                f"<title>{escape(self.title)}: audit</title><style>{_STYLE}</style></head><body>",
-                f'<p class="soft">Privacy audit, {escape(self.date)}</p><h1>{escape(self.title)}</h1>',
-                f'<p class="{"bad" if count else "good"}">{summary}</p>',
-                f"<p>{escape(self.note)}</p>" if self.note else "",
+                f"<title>{_show(self.title)}: audit</title><style>{_STYLE}</style></head><body>",
+                f'<p class="soft">Privacy audit, {_show(self.date)}</p><h1>{_show(self.title)}</h1>',
+                f'<p class="verdict {kind}">{_show(self.summary)}</p>',
+                f"<p>{_show(self.note)}</p>" if self.note else "",
                 '<h2>Audits</h2><div class="wide"><table>',
                 f"<thead><tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr></thead>",
                 f"<tbody>{''.join(rows)}</tbody></table></div>",
                 f"<h2>What this means</h2><p>{escape(_MEANING)}</p>",
-                f"<h2>To repeat it</h2><p>Seed: {'none' if self.seed is None else self.seed}. {escape(used)}.</p>",
+                f"<h2>To repeat it</h2><p>Seed: {seed}. {_show(used)}.</p>",
                 "</body></html>",
                 "",
             ]
@@ -224,13 +240,13 @@ class AuditCard:
         target.write_text(self.to_html() if target.suffix == ".html" else told, encoding="utf-8")
 
     def __str__(self) -> str:
-        lines = [f"{self.title}, {self.date}: {self.verdict}"]
+        lines = [f"{self.title}, {self.date}: {self.verdict}", self.summary]
         lines += [
             f"{entry.what}: {entry.result.claim}, {entry.result.verdict}, at least {entry.result.lower:.3g} "
             f"({entry.size}); would have been found: {entry.detects}"
             for entry in self.entries
         ]
-        return "\n".join(lines)
+        return "\n".join(map(one_line, lines))
 
 
 def make_audit_card(
@@ -265,7 +281,7 @@ def make_audit_card(
     Raises
     ------
     ParameterError
-        If there is no result, or one of another kind.
+        If there is no result, or one of another kind, or the date is none.
 
     Examples
     --------
@@ -279,13 +295,22 @@ def make_audit_card(
     if not results or not all(isinstance(each, AuditResult | TrainingAudit) for each in results.values()):
         what = "needs results of audits, by what was tested"
         raise ParameterError("results", what, fix='results={"a row more": audit(mechanism, [1], [1, 1], claim)}')
+    try:
+        day = datetime.date.today() if date is None else datetime.date.fromisoformat(date)
+    except (TypeError, ValueError) as problem:
+        raise ParameterError("date", "is not a day as YYYY-MM-DD", fix='date="2026-01-31"') from problem
     versions = {"tacit": tacit.__version__, "python": platform.python_version(), "numpy": np.__version__}
     measured: dict[object, Detection] = {}
     for result in results.values():
         if _size_of(result) not in measured:  # audits of the same size find the same
             measured[_size_of(result)] = measure_detection(result)
     entries = tuple(CardEntry(what, result, measured[_size_of(result)]) for what, result in results.items())
-    return AuditCard(title, entries, date or datetime.date.today().isoformat(), seed, versions, note)
+    return AuditCard(title, entries, day.isoformat(), seed, versions, note)
+
+
+def _show(text: str) -> str:
+    """Text for the page: no markup, no control characters and none that turn its direction."""
+    return escape(one_line(text))
 
 
 def _size_of(result: AuditResult | TrainingAudit) -> object:

@@ -7,14 +7,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import math
-import os
 import re
-import signal
-import subprocess
 import time
 import urllib.parse
 import urllib.request
@@ -29,6 +25,7 @@ from tacit.arithmetic import Number, to_integer, to_rational
 from tacit.audit.claim import Claim
 from tacit.audit.fetch import fetch
 from tacit.audit.outputs import Progress
+from tacit.audit.program_run import run_program
 from tacit.audit.statistical import MIN_SAMPLES, AuditResult, audit
 from tacit.errors import ParameterError
 
@@ -64,7 +61,8 @@ def audit_command(
     what slows the machine down slows both. The output of a run is (time, exit status, whether anything was written to
     standard error, a fingerprint of the bytes on standard output, a hash of those on standard error, what was written
     to standard output), the latter as JSON where it is and as text else. Times are taken in steps of a quarter of a
-    doubling. Files that the program writes, and what it sends elsewhere, are not seen.
+    doubling. Files that the program writes, and what it sends elsewhere, are not seen. A program that writes more than
+    16 MiB to either output is ended there, which is an outcome too.
 
     Parameters
     ----------
@@ -120,7 +118,7 @@ def audit_command(
     def run(data: object) -> Outcome:
         text = _write("one", data)
         try:
-            status, out, err = _run_program(
+            status, out, err = run_program(
                 [word.replace(_HELD, text) for word in words], None if held else text.encode(), limit
             )
         except OSError as problem:
@@ -265,34 +263,6 @@ def _audit_calls(
 def _step(seconds: float) -> int:
     """The time as a number of steps, each a quarter of a doubling."""
     return round(_STEPS * math.log2(max(seconds, _LEAST_SECONDS) / _LEAST_SECONDS))
-
-
-def _run_program(words: list[str], given: bytes | None, limit: float) -> tuple[int | str, bytes, bytes]:
-    """Run a program in a session of its own, and kill all of its process group where the time limit passes."""
-    with subprocess.Popen(  # noqa: S603 - the caller names the program, and no shell reads it
-        words,
-        stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    ) as process:
-        try:
-            out, err = process.communicate(given, timeout=limit)
-        except subprocess.TimeoutExpired:
-            _kill_group(process)
-            return "timeout", b"", b""
-        except BaseException:  # Ctrl-C does not reach another session
-            _kill_group(process)
-            raise
-        return process.returncode, out, err
-
-
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill the program and what it started. It was not waited for yet, so that its number is its own."""
-    if hasattr(os, "killpg"):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-    process.kill()
 
 
 def _is_address(url: str) -> bool:

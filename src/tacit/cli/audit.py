@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -52,6 +53,7 @@ def policy(
     stored: Annotated[
         bool, typer.Option("--stored", help="Audit what the ledger stores, from which all that is shown follows.")
     ] = False,
+    card: CardOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Audit the answers that a policy allows: made-up neighbors through the real plan, engine and noise.
@@ -61,8 +63,11 @@ def policy(
     """
     from tacit.trial.trial import PolicyAuditor
 
+    _check_card(card)
     rows: list[dict[str, Any]] = []
-    with PolicyAuditor(find_policy_or_demo(policy), units=units, seed=seed) as trial, show_progress() as tell:
+    results: dict[str, AuditResult] = {}
+    audited = find_policy_or_demo(policy)
+    with PolicyAuditor(audited, units=units, seed=seed) as trial, show_progress() as tell:
         questions = trial.questions
         sure = _split_confidence(confidence, len(questions))
         for number, question in enumerate(questions):
@@ -75,6 +80,14 @@ def policy(
                 question, epsilon, samples=samples, confidence=sure, seed=seed, stored=stored, progress=report_share
             )
             rows.append({"question": question, **found.to_dict()})
+            results[question] = found
+    _save_card(
+        card,
+        f"The answers that {policy.name if audited == policy else 'the policy of the bundled clinic'} allows",
+        results,
+        seed,
+        f"Made-up neighbors of {units:,} units, through the real plan, engine and noise. {_say_confidence(confidence)}",
+    )
     if as_json:
         _print_json({"confidence": confidence, "questions": rows, "refuted": any(row["refuted"] for row in rows)})
     else:
@@ -93,6 +106,7 @@ def mechanisms(
     samples: SamplesOption = 100_000,
     confidence: AuditConfidenceOption = 0.99,
     seed: SeedOption = 0,
+    card: CardOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Audit a zoo of mechanisms, sound ones and broken ones whose true epsilon is known.
@@ -102,9 +116,11 @@ def mechanisms(
     from tacit.audit.statistical import audit
     from tacit.audit.zoo import ZOO, find_specimens
 
+    _check_card(card)
     some = [each for name in names for each in find_specimens(name)] if names else list(ZOO)
     sure = _split_confidence(confidence, len(some))
     rows: list[dict[str, Any]] = []
+    results: dict[str, AuditResult] = {}
     with show_progress() as tell:
         for number, each in enumerate(some):
 
@@ -135,6 +151,12 @@ def mechanisms(
                     **found.to_dict(),
                 }
             )
+            true = f"{each.true:.4g}" if math.isfinite(each.true) else "infinite"
+            results[f"{each.name}: {'sound' if each.sound else f'broken, {each.claim.name} is {true}'}"] = found
+    wrong = [row["name"] for row in rows if not row["as_expected"]]
+    told = f"Not as expected: {', '.join(wrong)}." if wrong else "Every verdict is as expected."
+    note = f"This audits the auditor: broken mechanisms are there to be refuted. {told} {_say_confidence(confidence)}"
+    _save_card(card, "The zoo of mechanisms", results, seed, note)
     if as_json:
         _print_json({"confidence": confidence, "mechanisms": rows, "as_expected": all(r["as_expected"] for r in rows)})
     else:
@@ -151,7 +173,6 @@ def mechanisms(
             for row in rows
         ]
         typer.echo(format_table(heads, cells))
-        wrong = [row["name"] for row in rows if not row["as_expected"]]
         told_all = f"not as expected: {', '.join(wrong)}" if wrong else "every verdict is as expected"
         typer.echo(f"\n{len(rows)} mechanisms, {samples:,} samples a side: {told_all}.")
     if not all(row["as_expected"] for row in rows):
@@ -191,6 +212,7 @@ def any_callable(
     if (one is None) != (other is None) or (one is None) == (shape is None):
         fix = "--one '[1, 0]' --other '[1]', or --shape count"
         raise ParameterError("one", "name two databases by --one and --other, or a --shape to search", fix=fix)
+    _check_card(card)
     mechanism = _import_callable(place)
     with show_progress() as tell:
 
@@ -221,7 +243,7 @@ def any_callable(
                 seed=seed,
                 progress=report_share,
             )
-    _save_card(card, place, found)
+    _save_card(card, place, {found.pair or "the two databases": found}, seed)
     if as_json:
         _print_json({"callable": place, **found.to_dict()})
     else:
@@ -254,6 +276,7 @@ def any_command(
     _report_program(
         "command",
         " ".join(words),
+        Path(words[0]).name,  # an argument may be a password, and a card is published
         lambda progress: audit_command(
             words,
             _parse_json("one", one),
@@ -270,6 +293,7 @@ def any_command(
         "output[3] a fingerprint of what it prints, output[4] a hash of the errors, the rest what it prints",
         as_json,
         card,
+        seed,
     )
 
 
@@ -296,6 +320,7 @@ def any_url(
     _report_program(
         "url",
         url,
+        _strip_secrets(url),
         lambda progress: audit_url(
             url,
             _parse_json("one", one),
@@ -312,21 +337,25 @@ def any_url(
         "output[3] a fingerprint of the body, the rest the body",
         as_json,
         card,
+        seed,
     )
 
 
 def _report_program(
     kind: str,
     name: str,
+    title: str,
     run: Callable[[Callable[[float], None]], AuditResult],
     places: str,
     as_json: bool,
     card: str | None,
+    seed: int,
 ) -> None:
     """Run an audit of a program or an address, print what was found, and exit with 7 where the claim is refuted."""
+    _check_card(card)
     with show_progress() as tell:
         found = run(lambda share: tell(share, name))
-    _save_card(card, name, found)
+    _save_card(card, title, {found.pair or "the two databases": found}, seed)
     if as_json:
         _print_json({kind: name, **found.to_dict(), "places": places})
     else:
@@ -335,12 +364,38 @@ def _report_program(
         raise typer.Exit(REFUTED)
 
 
-def _save_card(path: str | None, title: str, found: AuditResult) -> None:
-    """Write a card of one audit, where a file is named."""
+def _strip_secrets(url: str) -> str:
+    """An address as it may be published: without a user, a password and what stands behind the path."""
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "an address"  # which the audit refuses with an error of its own
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _check_card(path: str | None) -> None:
+    """Nothing is audited for a card that could not be saved."""
+    if path is None:
+        return
+    target = Path(path)
+    if target.suffix not in {".html", ".json"}:
+        raise ParameterError("card", f"{target.suffix!r:.20} is not a format of cards", fix="--card card.html")
+    if not target.absolute().parent.is_dir():
+        raise ParameterError("card", f"there is no folder {target.parent}", fix="make it first")
+
+
+def _save_card(path: str | None, title: str, results: dict[str, AuditResult], seed: int, note: str = "") -> None:
+    """Write a card of audits, where a file is named."""
     if path is not None:
         from tacit.audit.card import make_audit_card
 
-        make_audit_card(title, {found.pair or "the two databases": found}).save(path)
+        make_audit_card(title, results, seed=seed, note=note).save(path)
+
+
+def _say_confidence(confidence: float) -> str:
+    return f"The confidence of each audit is such that all of them together have {100 * confidence:g} %."
 
 
 def _parse_claim(text: str) -> Claim:

@@ -17,6 +17,7 @@ import typer
 
 from tacit import __version__
 from tacit.cli import analysts, audit, ledger, survey, tables, usage
+from tacit.cli.anonymity import anonymity
 from tacit.cli.attack import attack
 from tacit.cli.check import check
 from tacit.cli.init import init
@@ -46,6 +47,7 @@ app.add_typer(tables.app, name="tables")
 app.command()(init)
 app.command()(check)
 app.command()(attack)
+app.command()(anonymity)
 app.command()(prepare)
 app.command()(profile)
 app.command()(serve)

@@ -1,5 +1,7 @@
 from tacit.mechanisms.clipped_sum import ClippedSum as ClippedSum
 from tacit.mechanisms.exponential import Exponential as Exponential
+from tacit.mechanisms.exponential_integers import ExponentialOverIntegers as ExponentialOverIntegers
+from tacit.mechanisms.exponential_integers import PiecewiseLinearScore as PiecewiseLinearScore
 from tacit.mechanisms.gaussian import Gaussian as Gaussian
 from tacit.mechanisms.laplace import Laplace as Laplace
 from tacit.mechanisms.noisy_max import NoisyMax as NoisyMax

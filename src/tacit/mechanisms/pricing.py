@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from tacit.arithmetic import Number, certified_floor, to_integers, to_interval, to_rational_between
+from tacit.arithmetic import Number, certified_floor, to_integer, to_integers, to_interval, to_rational_between
 from tacit.errors import ParameterError
 from tacit.frozen import set_fields
 from tacit.mechanisms.validation import check_neighbors, check_probability
@@ -38,8 +38,13 @@ class Pricing:
     the same ends, and the privacy loss is the difference of the two (McSherry, Talwar 2007; Durfee, Rogers 2019 for the
     range). Of the K weights, those with a revenue of at most OPT - x are each at most exp(-factor x) of the best.
 
-    Bidders who know this gain little by bidding untruthfully: at most a factor exp(epsilon) in any outcome's
-    probability.
+    **Theorem** (approximate truthfulness; McSherry, Talwar 2007). Under REPLACE, a bidder who would pay v gains at most
+    (exp(epsilon) - 1) S by any bid in place of v, where S <= v is the expected surplus of bidding v: the mean of
+    max(0, v - price).
+
+    Proof. Another bid of one bidder is a neighbor: no price becomes more likely by more than a factor of exp(epsilon),
+    and so no mean of a function that is not negative. Where the bid binds, so that who bids below the price may not
+    buy and who bids above v may have to, the surplus at each price is at most max(0, v - price), which bidding v gets.
 
     Parameters
     ----------
@@ -154,6 +159,33 @@ class Pricing:
         weights = [(to_interval(self.factor) * (revenue - max(revenues))).exp() for revenue in revenues]
         whole = sum(weights[1:], weights[0])
         return {price: weight / whole for price, weight in zip(self.prices, weights, strict=True)}
+
+    def expected_surplus(self, bids: Iterable[int], valuation: int) -> arb:
+        """Return the mean of max(0, valuation - price): what a buyer who decides when the price is known can expect.
+
+        Parameters
+        ----------
+        bids : iterable of int
+            What each bidder says, this one included, truthfully or not.
+        valuation : int
+            The most that this bidder would pay.
+
+        Returns
+        -------
+        arb
+            The expected surplus, as a certified interval at the working precision. It depends on the private bids.
+
+        Examples
+        --------
+        >>> auction = Pricing(prices=[1, 2, 3], epsilon=1)
+        >>> honest, lie = (auction.expected_surplus([1, 3, 3, bid], valuation=3) for bid in (3, 1))
+        >>> round(float(honest), 3), round(float(lie), 3)
+        (0.723, 0.883)
+        """
+        worth = to_integer("valuation", valuation)
+        law = self.law(bids)
+        gains = [probability * max(worth - price, 0) for price, probability in law.items()]
+        return sum(gains[1:], gains[0])
 
     def release(self, valuations: Iterable[int], bits: Bits | None = None) -> int:
         """Release one of the prices.

@@ -6,14 +6,12 @@ name, TLS and the last byte are inside that time. It reads at most `most_bytes` 
 
 from __future__ import annotations
 
-import contextlib
-import http.client
-import socket
-import threading
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from typing import IO, Any
+
+from tacit.timed_request import ConnectionDeadline, build_opener, call_within
 
 
 @dataclass(frozen=True)
@@ -33,19 +31,12 @@ class OutgoingError(Exception):
 
 
 def send_request(request: urllib.request.Request, *, timeout: float, most_bytes: int = 0) -> OutgoingResponse:
-    """Send a request in a thread of its own, which a slow peer cannot hold: its connections are shut down at the end.
+    """Send a request within a time (`timed_request`), and return what came back.
 
     A body that is longer than `most_bytes` is an error; with 0 it is not read.
     """
-    deadline = _Deadline()
-    found: list[OutgoingResponse | OutgoingError] = []
-    worker = threading.Thread(
-        target=lambda: found.append(_open(request, deadline, timeout, most_bytes)), name="tacit-outgoing", daemon=True
-    )
-    worker.start()
-    worker.join(timeout)
-    deadline.expire()
-    result = found[0] if found else OutgoingError("TimeoutError")
+    found = call_within(timeout, lambda deadline: _open(request, deadline, timeout, most_bytes), "tacit-outgoing")
+    result = OutgoingError("TimeoutError") if found is None else found
     if isinstance(result, OutgoingError):
         raise result
     return result
@@ -58,71 +49,10 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         return None
 
 
-class _Deadline:
-    """Ends the connections of one request, those opened too late included: a slow peer cannot hold them."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._is_over = False
-        self._opened: list[socket.socket] = []
-
-    def connect(self, *given: Any, **more: Any) -> socket.socket:
-        """Open a connection, and keep a second handle of it, which stays valid when TLS takes over the first."""
-        made = socket.create_connection(*given, **more)
-        with self._lock:
-            if self._is_over:
-                made.close()
-                raise TimeoutError
-            self._opened.append(made.dup())
-        return made
-
-    def expire(self) -> None:
-        """Shut the connections down, so that whoever reads from them reads the end."""
-        with self._lock:
-            self._is_over = True
-            for each in self._opened:
-                with each, contextlib.suppress(OSError):
-                    each.shutdown(socket.SHUT_RDWR)
-            self._opened.clear()
-
-
-class _OpenHttp(urllib.request.HTTPHandler):
-    """Opens http under a deadline."""
-
-    def __init__(self, deadline: _Deadline) -> None:
-        super().__init__()
-        self._deadline = deadline
-
-    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        def make(*given: Any, **more: Any) -> http.client.HTTPConnection:
-            return _connect_by(http.client.HTTPConnection(*given, **more), self._deadline)
-
-        return self.do_open(make, req)
-
-
-class _OpenHttps(urllib.request.HTTPSHandler):
-    """Opens https under a deadline, with the certificates that the machine trusts."""
-
-    def __init__(self, deadline: _Deadline) -> None:
-        super().__init__()
-        self._deadline = deadline
-
-    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        def make(*given: Any, **more: Any) -> http.client.HTTPConnection:
-            return _connect_by(http.client.HTTPSConnection(*given, **more), self._deadline)
-
-        return self.do_open(make, req)
-
-
-def _connect_by(connection: http.client.HTTPConnection, deadline: _Deadline) -> http.client.HTTPConnection:
-    connection._create_connection = deadline.connect  # type: ignore[attr-defined]  # where http.client opens its socket
-    return connection
-
-
 def _open(
-    request: urllib.request.Request, deadline: _Deadline, timeout: float, most_bytes: int
+    request: urllib.request.Request, deadline: ConnectionDeadline, timeout: float, most_bytes: int
 ) -> OutgoingResponse | OutgoingError:
-    opener = urllib.request.build_opener(_NoRedirects, _OpenHttp(deadline), _OpenHttps(deadline))
+    opener = build_opener(deadline, _NoRedirects())
     try:
         try:
             with opener.open(request, timeout=timeout) as response:

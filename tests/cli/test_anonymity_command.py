@@ -1,0 +1,49 @@
+"""`tacit anonymity`: the measures of a file."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+pytestmark = pytest.mark.slow
+
+ROWS = {"age": ["20-39"] * 3 + ["40-59"] * 2, "pain": ["low", "high", "low", "mid", "mid"]}
+
+
+def test_a_csv_file_is_measured_and_drawn(tacit, tmp_path):
+    lines = ["age,pain", *(f"{age},{pain}" for age, pain in zip(*ROWS.values(), strict=True))]
+    (tmp_path / "wards.csv").write_text("\n".join(lines), encoding="utf-8")
+    done = tacit("anonymity", "wards.csv", "--key", "age", "--sensitive", "pain", "--plot", "groups.svg", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "k = 2" in done.stdout
+    assert "2 rows are in groups with one value of pain" in done.stdout
+    assert "<svg" in (tmp_path / "groups.svg").read_text(encoding="utf-8")
+
+
+def test_a_parquet_file_with_an_order_as_json(tacit, tmp_path):
+    parquet.write_table(pa.table(ROWS), tmp_path / "wards.parquet")
+    words = [word for value in ("low", "mid", "high") for word in ("--order", value)]
+    done = tacit("anonymity", "wards.parquet", "-k", "age", "-s", "pain", *words, "--json", cwd=tmp_path)
+    found = json.loads(done.stdout)
+    # whole: 2 low, 2 mid, 1 high of 5; the group of 2 mid: cdf differences 2/5 and 1/5 over 2. The other: 4/15, 2/15
+    assert (found["k"], found["distinct_l"], found["t_ordered"]) == (2, 1, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["wards.txt", "-k", "age"], "wards.txt is neither .csv nor .parquet"),
+        (["none.csv", "-k", "age"], "there is no file none.csv"),
+        (["bad.parquet", "-k", "age"], "bad.parquet cannot be read"),
+        (["one.csv", "-k", "agee"], "the table has no column 'agee'"),
+    ],
+)
+def test_mistakes_are_told(arguments, what, tacit, tmp_path):
+    (tmp_path / "bad.parquet").write_bytes(b"nothing")
+    (tmp_path / "one.csv").write_text("age\n1\n", encoding="utf-8")
+    done = tacit("anonymity", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert what in done.stderr

@@ -21,6 +21,7 @@ from tacit.learn import (
     LinearSVC,
     LogisticRegression,
     PrivateSearchCV,
+    QuantileTransformer,
     RandomForestClassifier,
     RandomForestRegressor,
     Ridge,
@@ -64,6 +65,7 @@ OTHERS = {
     "elastic net": lambda **more: ElasticNet(**{**SHARED, "target_bounds": (0, 1), **more}),
     "clusters": lambda **more: KMeans(n_clusters=2, **{**SHARED, **more}),
     "components": lambda **more: PCA(**{**SHARED, **more}),
+    "quantiles": lambda **more: QuantileTransformer(**{**SHARED, **more}),
     "scaler": lambda **more: StandardScaler(**{**SHARED, **more}),
 }
 EVERY = CLASSIFIERS | OTHERS

@@ -28,6 +28,7 @@ from tacit.learn import (
     LinearSVC,
     LogisticRegression,
     PrivateSearchCV,
+    QuantileTransformer,
     RandomForestClassifier,
     Ridge,
     StandardScaler,
@@ -127,12 +128,20 @@ def estimator(rng, kind):
             return PCA(**shared, norm=pick(rng, [None, 1e-100, 1.0, 1e100, 1e300]))
         case "scaler":
             return StandardScaler(**shared)
+        case "quantiles":
+            return QuantileTransformer(**shared, n_quantiles=pick(rng, [2, 33, 1025]))
     raise AssertionError(kind)
 
 
 KINDS = ["logistic", "multinomial", "hinge", "ridge", "additive", "bayes", "means", "components", "scaler"]
 TREES = ["boosted", "boosted numbers", "forest", "tree of numbers"]
-LATER = ["hinge of three", "squares", "lasso", "elastic net"]  # after the others, whose seeds are their places
+LATER = [
+    "hinge of three",
+    "squares",
+    "lasso",
+    "elastic net",
+    "quantiles",
+]  # after the others, whose seeds are their places
 
 
 def table(rng, columns):

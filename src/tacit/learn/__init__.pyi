@@ -17,6 +17,8 @@ from tacit.learn.linear import LinearSVC as LinearSVC
 from tacit.learn.linear import LogisticRegression as LogisticRegression
 from tacit.learn.linear import Ridge as Ridge
 from tacit.learn.naive_bayes import GaussianNB as GaussianNB
+from tacit.learn.one_hot import OneHotEncoder as OneHotEncoder
+from tacit.learn.quantiles import QuantileTransformer as QuantileTransformer
 from tacit.learn.scaling import StandardScaler as StandardScaler
 from tacit.learn.search import PrivateSearchCV as PrivateSearchCV
 from tacit.learn.tree import DecisionTreeClassifier as DecisionTreeClassifier

@@ -28,6 +28,7 @@ from tacit.learn import (
     StandardScaler,
     budget,
 )
+from tacit.learn.base import PrivateLinearModel
 
 RNG = np.random.default_rng(5)
 ROWS = RNG.uniform(-1, 1, (60, 2))
@@ -102,9 +103,30 @@ BAD_SETTINGS = {
 def test_rows_that_cannot_be_learned_from_cost_nothing(kind, bad):
     rows, labels, says = BAD_ROWS[bad]
     model = EVERY[kind]()
-    with budget(epsilon=1, delta=1e-4) as spending, pytest.raises(ValueError, match=says):
+    with budget(epsilon=1, delta=1e-4) as spending, pytest.raises(ParameterError, match=says) as caught:
         model.fit(rows, labels)
     assert spending.fits_ == 0 and not hasattr(model, "guarantee_")
+    assert caught.value.code == "parameter" and caught.value.name == "X" and caught.value.fix
+    # no value of a row is quoted
+    assert "many" not in str(caught.value) and str(ROWS[0, 0])[:6] not in str(caught.value)
+
+
+# What each of these errors advises, done to the rows or to the estimator.
+DONE = {
+    "NaN": ({"missing": 0}, lambda rows: rows),
+    "infinite": ({}, np.nan_to_num),
+    "one dimension": ({}, lambda rows: rows.reshape(-1, 1)),
+    "complex": ({}, lambda rows: rows.real),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bad", DONE)
+@pytest.mark.parametrize("kind", EVERY)
+def test_what_an_error_of_rows_advises_works(kind, bad):
+    rows, labels, _ = BAD_ROWS[bad]
+    more, mend = DONE[bad]
+    assert EVERY[kind](**more).fit(mend(rows), labels, public=True).n_features_in_ in {1, 2}
 
 
 @pytest.mark.parametrize("bad", BAD_SETTINGS)
@@ -133,6 +155,16 @@ def test_labels_that_are_not_declared_are_refused(kind, labels, says):
         model.fit(ROWS, labels)
     with pytest.raises(ValueError, match="fitted"):
         model.predict(ROWS)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in EVERY if kind not in {"logistic", "svc", "search"}])
+def test_a_search_says_which_models_it_does_not_tune(kind):
+    model = EVERY[kind]()
+    if isinstance(model, PrivateLinearModel):
+        return
+    with pytest.raises(ParameterError, match="estimator: only linear models are tuned") as caught:
+        PrivateSearchCV(model, {"missing": [0]}, epsilon=1).fit(ROWS, SIDE)
+    assert type(model).__name__ in caught.value.fix
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -14,7 +13,7 @@ import numpy.typing as npt
 import torch
 import torch.nn.functional as F
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -22,6 +21,7 @@ from tacit.arithmetic import Number, to_integer, to_rational
 from tacit.errors import ParameterError
 from tacit.learn.facts import BitSource, Bounds, Missing
 from tacit.learn.labels import check_classes, check_discrete, encode_labels
+from tacit.learn.linear import Ridge
 from tacit.learn.losses import Array
 from tacit.learn.noise import GridGaussian
 from tacit.learn.one import OneShotEstimator, ReleasePlan, scale_rows
@@ -62,6 +62,10 @@ class _Perceptron(OneShotEstimator):
         """The loss of each row."""
         raise NotImplementedError
 
+    def _encode(self, target: Array) -> Array:
+        """The targets as the loss takes them."""
+        raise NotImplementedError
+
     def plan(self, features: int, rows: int | None = None) -> ReleasePlan[TrainedRelease]:
         """Plan a fit: what it would do and cost. No data is needed.
 
@@ -85,7 +89,12 @@ class _Perceptron(OneShotEstimator):
         facts = self.facts(features, rows)
         if facts.delta == 0:
             raise ParameterError("delta", "Gaussian noise needs a delta above 0", fix="delta=1e-9, say")
+        if isinstance(self.hidden_layer_sizes, str) or not np.iterable(self.hidden_layer_sizes):
+            raise ParameterError("hidden_layer_sizes", "must be a sequence of widths", fix="hidden_layer_sizes=(64,)")
         hidden = tuple(to_integer("hidden_layer_sizes", each, least=1) for each in self.hidden_layer_sizes)
+        for name in ("learning_rate", "clip"):
+            if to_rational(name, getattr(self, name)) <= 0:
+                raise ParameterError(name, "must be above 0", fix="learning_rate=0.01, clip=1.0")
         widths = (features, *hidden, self._outputs())
         default = max(1, facts.rows // _SHARE)
         wanted = default if self.batch_size is None else to_integer("batch_size", self.batch_size, least=1)
@@ -112,7 +121,8 @@ class _Perceptron(OneShotEstimator):
             torch.manual_seed(draw_below(2**63, bits))
             pairs = [nn.Linear(before, after) for before, after in pairwise(release.widths)]
         network = nn.Sequential(*(layer for pair in pairs for layer in (pair, nn.Tanh())))[:-1]
-        data = TensorDataset(torch.from_numpy(scale_rows(facts, features)).float(), torch.from_numpy(target))
+        encoded = torch.from_numpy(self._encode(target))
+        data = TensorDataset(torch.from_numpy(scale_rows(facts, features)).float(), encoded)
         rate = float(to_rational("learning_rate", self.learning_rate))
         with Private(
             *(network, torch.optim.Adam(network.parameters(), rate), DataLoader(data, batch_size=release.batch)),
@@ -133,12 +143,17 @@ class _Perceptron(OneShotEstimator):
         self.network_ = network.eval()
 
     def _scores(self, X: npt.ArrayLike) -> Array:
-        """What the network returns for rows that are read as those of the fit were."""
+        """What the network returns for rows that are read as those of the fit were, in double precision."""
         check_is_fitted(self)
         features = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=self._finite())
+        found = torch.from_numpy(scale_rows(self._facts, features))
         with torch.no_grad():
-            found: Array = self.network_(torch.from_numpy(scale_rows(self._facts, features)).float()).double().numpy()
-        return found
+            for layer in self.network_:
+                if isinstance(layer, nn.Linear):
+                    found = F.linear(found, layer.weight.double(), layer.bias.double())
+                else:
+                    found = layer(found)
+        return np.asarray(found.numpy())
 
 
 class MLPClassifier(ClassifierMixin, _Perceptron):
@@ -240,11 +255,19 @@ class MLPClassifier(ClassifierMixin, _Perceptron):
     def _outputs(self) -> int:
         return len(check_classes(self.classes))
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self.classes is None or len(self.classes) > 2
+        return tags
+
     def _read(self, X: npt.ArrayLike, y: npt.ArrayLike | None) -> tuple[Array, Any]:
         features, labels = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite())
         check_discrete(labels)
+        return features, labels
+
+    def _encode(self, target: Array) -> Array:
         self.classes_ = check_classes(self.classes)
-        return features, encode_labels(self.classes_, labels).astype(np.int64)
+        return encode_labels(self.classes_, target).astype(np.int64)
 
     def _losses(self, scores: Tensor, target: Tensor) -> Tensor:
         return F.cross_entropy(scores, target, reduction="none")
@@ -262,7 +285,8 @@ class MLPClassifier(ClassifierMixin, _Perceptron):
         array of shape (n_rows,)
             Labels among the declared classes.
         """
-        return np.asarray(self.classes_[self._scores(X).argmax(1)])
+        best = self._scores(X).argmax(1)
+        return np.asarray(self.classes_[best])
 
     def predict_proba(self, X: npt.ArrayLike) -> Array:
         """Return the probability of each class for each row.
@@ -277,7 +301,22 @@ class MLPClassifier(ClassifierMixin, _Perceptron):
         array of shape (n_rows, n_classes)
             Probabilities in the order of `classes_`, which sum to one.
         """
-        return np.asarray(torch.from_numpy(self._scores(X)).softmax(1).numpy())
+        return np.exp(self.predict_log_proba(X))
+
+    def predict_log_proba(self, X: npt.ArrayLike) -> Array:
+        """Return the logarithm of the probability of each class for each row.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            The rows, read as those of the fit were.
+
+        Returns
+        -------
+        array of shape (n_rows, n_classes)
+            Logarithms of probabilities, in the order of `classes_`.
+        """
+        return np.asarray(torch.from_numpy(self._scores(X)).log_softmax(1).numpy())
 
 
 class MLPRegressor(RegressorMixin, _Perceptron):
@@ -371,24 +410,20 @@ class MLPRegressor(RegressorMixin, _Perceptron):
         self.missing = missing
         self.bits = bits
 
-    def _ends(self) -> tuple[float, float]:
-        """The bounds of the target."""
-        fix = "target_bounds=(0, 100), say"
-        if self.target_bounds is None:
-            raise ParameterError("target_bounds", "are not declared, and are never read from the data", fix=fix)
-        low, high = (float(to_rational("target_bounds", each)) for each in self.target_bounds)
-        if not low < high or not math.isfinite(high - low):
-            raise ParameterError("target_bounds", "must be a lower and an upper end", fix=fix)
-        return low, high
+    def _scaled(self) -> Ridge:
+        """What scales targets by their bounds to [-1, 1]."""
+        return Ridge(target_bounds=self.target_bounds)
 
     def _outputs(self) -> int:
-        self._ends()
+        self._scaled()._target()
         return 1
 
     def _read(self, X: npt.ArrayLike, y: npt.ArrayLike | None) -> tuple[Array, Any]:
         features, target = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_all_finite=self._finite())
-        low, high = self._ends()
-        return features, ((np.clip(target, low, high) - low) / (high - low) * 2 - 1).astype(np.float32)
+        return features, column_or_1d(target, warn=True)
+
+    def _encode(self, target: Array) -> Array:
+        return self._scaled()._encode(target).astype(np.float32)
 
     def _losses(self, scores: Tensor, target: Tensor) -> Tensor:
         return (scores[:, 0] - target).square()
@@ -406,5 +441,5 @@ class MLPRegressor(RegressorMixin, _Perceptron):
         array of shape (n_rows,)
             Numbers within the bounds of the target.
         """
-        low, high = self._ends()
-        return np.asarray((np.clip(self._scores(X)[:, 0], -1, 1) + 1) / 2 * (high - low) + low)
+        middle, half = self._scaled()._target()
+        return np.asarray(np.clip(self._scores(X)[:, 0], -1, 1) * half + middle)

@@ -20,7 +20,7 @@ from tacit.curator.tables import table_schemas
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.engines.unit_rows import OneRowPerUnit
 from tacit.errors import ErrorCode, Failed, ParameterError, Refused
-from tacit.learn import LinearSVC, LogisticRegression, Ridge
+from tacit.learn import Lasso, LinearRegression, LinearSVC, LogisticRegression, Ridge
 from tacit.learn.feature_encoding import Feature, FeatureEncoding
 from tacit.ledger.entries import EntryKind
 from tacit.ledger.ledger import Ledger
@@ -182,6 +182,9 @@ def test_a_fit_that_is_interrupted_is_charged_once(curator):
         (logistic(classes=[0, 1]), "SELECT age, CASE WHEN cost > 80 THEN 1 ELSE 0 END AS dear FROM visits", "dear"),
         (logistic(), "SELECT age, day, ward FROM visits WHERE grade > 1", "ward"),
         (Ridge(rows=1200, missing=0), "SELECT age, grade, died, cost FROM visits", "cost"),
+        (LinearSVC(rows=1200), "SELECT age, day, ward FROM visits WHERE grade > 1", "ward"),
+        (Lasso(rows=1200, missing=0), "SELECT age, grade, died, cost FROM visits", "cost"),
+        (LinearRegression(rows=1200, missing=0), "SELECT age, grade, died, cost FROM visits", "cost"),
         (logistic(), "SELECT v.age, w.beds, v.died FROM visits AS v JOIN wards AS w USING (ward)", "died"),
         (
             Ridge(rows=1200),
@@ -191,7 +194,10 @@ def test_a_fit_that_is_interrupted_is_charged_once(curator):
         ),
         (logistic(), "SELECT age, died FROM people", "died"),
     ],
-    ids=["two classes", "hinge", "derived", "three classes", "number", "public join", "of each unit", "rows are units"],
+    ids=[
+        *("two classes", "hinge", "derived", "three classes", "number", "hinge of three", "lasso", "squares"),
+        *("public join", "of each unit", "rows are units"),
+    ],
 )
 def test_questions_that_can_be_learned_from(curator, estimator, question, target):
     estimator.set_params(missing=0)

@@ -11,19 +11,24 @@ from tacit.learn import (
     AdditiveClassifier,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
+    ElasticNet,
     GaussianNB,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     KMeans,
+    Lasso,
+    LinearRegression,
     LinearSVC,
     LogisticRegression,
     PrivateSearchCV,
+    QuantileTransformer,
     RandomForestClassifier,
     RandomForestRegressor,
     Ridge,
     StandardScaler,
     budget,
 )
+from tacit.learn.base import PrivateLinearModel
 
 RNG = np.random.default_rng(5)
 ROWS = RNG.uniform(-1, 1, (60, 2))
@@ -56,8 +61,12 @@ OTHERS = {
     "tree of numbers": lambda **more: DecisionTreeRegressor(**{**SHARED, "target_bounds": (0, 1), **more}),
     "forest of numbers": lambda **more: RandomForestRegressor(**{**SHARED, "target_bounds": (0, 1), **more}),
     "ridge": lambda **more: Ridge(**{**SHARED, "target_bounds": (0, 1), **more}),
+    "squares": lambda **more: LinearRegression(**{**SHARED, "target_bounds": (0, 1), **more}),
+    "lasso": lambda **more: Lasso(**{**SHARED, "target_bounds": (0, 1), **more}),
+    "elastic net": lambda **more: ElasticNet(**{**SHARED, "target_bounds": (0, 1), **more}),
     "clusters": lambda **more: KMeans(n_clusters=2, **{**SHARED, **more}),
     "components": lambda **more: PCA(**{**SHARED, **more}),
+    "quantiles": lambda **more: QuantileTransformer(**{**SHARED, **more}),
     "scaler": lambda **more: StandardScaler(**{**SHARED, **more}),
 }
 EVERY = CLASSIFIERS | OTHERS
@@ -94,9 +103,30 @@ BAD_SETTINGS = {
 def test_rows_that_cannot_be_learned_from_cost_nothing(kind, bad):
     rows, labels, says = BAD_ROWS[bad]
     model = EVERY[kind]()
-    with budget(epsilon=1, delta=1e-4) as spending, pytest.raises(ValueError, match=says):
+    with budget(epsilon=1, delta=1e-4) as spending, pytest.raises(ParameterError, match=says) as caught:
         model.fit(rows, labels)
     assert spending.fits_ == 0 and not hasattr(model, "guarantee_")
+    assert caught.value.code == "parameter" and caught.value.name == "X" and caught.value.fix
+    # no value of a row is quoted
+    assert "many" not in str(caught.value) and str(ROWS[0, 0])[:6] not in str(caught.value)
+
+
+# What each of these errors advises, done to the rows or to the estimator.
+DONE = {
+    "NaN": ({"missing": 0}, lambda rows: rows),
+    "infinite": ({}, np.nan_to_num),
+    "one dimension": ({}, lambda rows: rows.reshape(-1, 1)),
+    "complex": ({}, lambda rows: rows.real),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bad", DONE)
+@pytest.mark.parametrize("kind", EVERY)
+def test_what_an_error_of_rows_advises_works(kind, bad):
+    rows, labels, _ = BAD_ROWS[bad]
+    more, mend = DONE[bad]
+    assert EVERY[kind](**more).fit(mend(rows), labels, public=True).n_features_in_ in {1, 2}
 
 
 @pytest.mark.parametrize("bad", BAD_SETTINGS)
@@ -125,6 +155,16 @@ def test_labels_that_are_not_declared_are_refused(kind, labels, says):
         model.fit(ROWS, labels)
     with pytest.raises(ValueError, match="fitted"):
         model.predict(ROWS)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in EVERY if kind not in {"logistic", "svc", "search"}])
+def test_a_search_says_which_models_it_does_not_tune(kind):
+    model = EVERY[kind]()
+    if isinstance(model, PrivateLinearModel):
+        return
+    with pytest.raises(ParameterError, match="estimator: only linear models are tuned") as caught:
+        PrivateSearchCV(model, {"missing": [0]}, epsilon=1).fit(ROWS, SIDE)
+    assert type(model).__name__ in caught.value.fix
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
@@ -183,7 +223,7 @@ def test_what_no_private_estimator_takes_is_refused_with_a_reason(kind, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in CLASSIFIERS if name not in {"search", "svc"}])
+@pytest.mark.parametrize("name", [name for name in CLASSIFIERS if name != "search"])
 def test_no_warning_tells_how_many_different_labels_occur(name):
     # warnings are errors here; scikit-learn has one for more labels than half of the rows
     CLASSIFIERS[name](classes=list(range(60))).fit(ROWS, np.arange(60), public=True)

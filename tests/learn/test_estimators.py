@@ -190,9 +190,9 @@ def test_what_is_missing_or_wrong_is_said_with_a_fix(wrong, says):
     assert caught.value.fix
 
 
-def test_a_support_vector_classifier_takes_two_classes():
+def test_a_support_vector_classifier_of_two_classes_takes_no_third_label():
     with pytest.raises(ParameterError, match="Only binary classification is supported"):
-        LinearSVC(classes=[0, 1, 2], **PUBLIC).fit(ROWS, THIRD)
+        LinearSVC(classes=[0, 1], **PUBLIC).fit(ROWS, THIRD)
 
 
 @pytest.mark.parametrize("bounds", [None, 3, (1, 1), (2, 1), ("a", "b")], ids=str)

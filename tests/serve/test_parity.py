@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression as PlainRegression
 import tacit
 from tacit.accounting.filters import GRAINS_PER_EPSILON
 from tacit.errors import Failed, Refused, TacitError
-from tacit.learn import HistGradientBoostingClassifier, KMeans, LinearSVC, LogisticRegression, Ridge
+from tacit.learn import ElasticNet, HistGradientBoostingClassifier, KMeans, LinearSVC, LogisticRegression, Ridge
 from tacit.serve import fit_requests, response_models
 from tacit.serve.response_models import (
     AnswerBody,
@@ -171,6 +171,8 @@ FITS = [
     (LogisticRegression, {}, "SELECT age, cost, ward, paid FROM visits", "paid"),
     (LogisticRegression, {"C": 2.5, "classes": ["A", "B", "=C"]}, "SELECT age, cost, ward FROM visits", "ward"),
     (LinearSVC, {"classes": np.array([False, True])}, "SELECT age, paid FROM visits", "paid"),
+    (LinearSVC, {"classes": ["A", "B", "=C"]}, "SELECT age, cost, ward FROM visits", "ward"),
+    (ElasticNet, {"alpha": 0.1, "l1_ratio": 0.25}, "SELECT age, seen, ward, cost FROM visits", "cost"),
     (Ridge, {"target_bounds": (0, 50)}, "SELECT age, seen, ward, cost FROM visits", "cost"),
 ]
 

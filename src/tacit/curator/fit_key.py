@@ -9,11 +9,13 @@ from tacit.learn.boosted_trees import BoostedTrees
 from tacit.learn.feature_encoding import Feature, FeatureEncoding
 from tacit.learn.gradient import NoisyGradientDescent
 from tacit.learn.moments import SufficientStatistics
+from tacit.learn.multiclass_hinge import MulticlassHinge
 from tacit.learn.network import NetworkLoss, NetworkTraining
 from tacit.learn.newton import NoisyNewton, NoisySecondMoments
 from tacit.learn.noise import GridGaussian
 from tacit.learn.objective import ObjectivePerturbation
 from tacit.learn.output import GridLaplace, OutputPerturbation
+from tacit.learn.penalized_sums import PenalizedSums
 from tacit.learn.tree_release import TreeReleases
 from tacit.mechanisms.exponential import Exponential
 from tacit.plan.canonical import PLANS
@@ -27,6 +29,8 @@ FITS: Table = {
     FeatureEncoding: tag("Features", "all"),
     NoisyGradientDescent: tag("Gradient", "noise steps rate cut penalty neighbors"),
     GridLaplace: tag("LaplaceGrid", "epsilon sensitivity coordinates"),
+    MulticlassHinge: tag("MulticlassHinge", "classes width"),
+    PenalizedSums: tag("PenalizedSums", "sums l1 l2 constant"),
     SufficientStatistics: tag("Moments", "second noise bound penalty neighbors"),
     NetworkLoss: tag("NetworkLoss", "name outputs"),
     NetworkTraining: tag(

@@ -1,8 +1,9 @@
 """Private learning: linear models, fitted in four ways behind one (epsilon, delta).
 
-`LogisticRegression`, `LinearSVC` and `Ridge` have scikit-learn's shape, and so have the models of a few released sums:
-`GaussianNB`, `KMeans`, `PCA` and `StandardScaler`; `AdditiveClassifier` learns a shape for each column, and
-`HistGradientBoostingClassifier` boosts trees. The unit is a row: one row a person.
+`LogisticRegression`, `LinearSVC`, `Ridge`, `LinearRegression` and `Lasso` have scikit-learn's shape, and so have the
+models of a few released sums: `GaussianNB`, `KMeans`, `PCA`, `StandardScaler` and `QuantileTransformer`;
+`AdditiveClassifier` learns a shape for each column, and `HistGradientBoostingClassifier` boosts trees. `OneHotEncoder`
+makes marks of declared categories. The unit is a row: one row a person.
 """
 
 from importlib.util import find_spec

@@ -25,6 +25,7 @@ from tacit.learn.fit_budget import charge_fit
 from tacit.learn.labels import check_discrete
 from tacit.learn.linear import LogisticRegression
 from tacit.learn.losses import Array
+from tacit.learn.read_rows import read_fit_rows
 from tacit.learn.sums import on_grid
 
 _MOST_KNOTS = 1000
@@ -244,9 +245,7 @@ class AdditiveClassifier(ClassifierMixin, PrivateEstimator):
         """
         check_fit_arguments(refused)
         clear_fitted_attributes(self)
-        features, target = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite())
-        check_discrete(target)
-        features, target = select_rows(sample_weight, features, target, self.neighbors)
+        features, target = select_rows(sample_weight, *read_fit_rows(self, X, y), self.neighbors)
         columns = features.shape[1]
         plan = self.plan(columns, len(features))
         charge_fit(self, plan.guarantee, plan.privacy_loss, public=public)
@@ -369,6 +368,12 @@ class AdditiveClassifier(ClassifierMixin, PrivateEstimator):
     def _require_model(self) -> LogisticRegression:
         check_is_fitted(self)
         return self._model
+
+    def _read(self, X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
+        """The rows and labels as arrays of the right shapes."""
+        features, target = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite())
+        check_discrete(target)
+        return features, target
 
     def _again(self, X: npt.ArrayLike) -> Array:
         features = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=self._finite())

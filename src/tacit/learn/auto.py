@@ -15,6 +15,7 @@ from tacit.learn.gradient import NoisyGradientDescent
 from tacit.learn.losses import ConvexLoss, HuberLoss, SmoothedHinge
 from tacit.learn.method import LearningTask, Method
 from tacit.learn.moments import SufficientStatistics
+from tacit.learn.multiclass_hinge import MulticlassHinge
 from tacit.learn.newton import NoisyNewton
 from tacit.learn.objective import ObjectivePerturbation
 from tacit.learn.output import OutputPerturbation, decisive_score
@@ -56,9 +57,12 @@ def choose_method(facts: DeclaredParameters, loss: ConvexLoss, rule: MethodThres
     """The name of the method for these facts.
 
     - A delta of zero leaves only output perturbation, whose noise can be Laplace's.
+    - A hinge of several classes is learned by noisy gradients.
     - A squared loss is learned from its sufficient statistics, where columns are not too many: one release, one solve.
     - Otherwise objective perturbation where the signal is plenty, else noisy gradients.
     """
+    if isinstance(loss, MulticlassHinge):
+        return "gradient"
     if facts.delta == 0:
         return "output"
     signal = float(facts.epsilon) * facts.rows / math.sqrt(facts.width * loss.outputs)
@@ -80,6 +84,13 @@ def plan_method(
         known = ", ".join((*METHODS, "auto"))
         raise ParameterError("method", f"there is no {name!r:.60}", fix=f"choose one of {known}")
     name = choose_method(facts, loss, rule) if name == "auto" else name
+    if isinstance(loss, MulticlassHinge) and name in ("output", "objective"):
+        # Its minimizer is not certified: the curvature of rows jumps in as many ways as there are sets of classes.
+        what = f"{name} is not for the hinge of three classes or more"
+        raise ParameterError("method", what, fix='method="gradient", or LogisticRegression')
+    if facts.delta == 0 and isinstance(loss, MulticlassHinge):
+        what = "the hinge of three classes or more needs one above 0"
+        raise ParameterError("delta", what, fix="delta=1e-9, say, or LogisticRegression")
     if facts.delta == 0 and name != "output":
         raise ParameterError("delta", f"{name} needs one above 0", fix='choose a delta, or method="output"')
     task = LearningTask(facts.epsilon, facts.delta, loss, facts.norm, facts.width, facts.rows, facts.neighbors, penalty)
@@ -93,7 +104,7 @@ def relax_hinge(name: str, facts: DeclaredParameters, loss: ConvexLoss, method: 
     4; for a hinge it is twice its width, however little that is, and a penalty for it leaves nothing learned from a few
     hundred rows (benchmarks/learn_defaults.md).
     """
-    if name != "gradient" or not isinstance(loss, SmoothedHinge):
+    if name != "gradient" or not isinstance(loss, SmoothedHinge | MulticlassHinge):
         return method
     return plan_method(name, facts, loss, method.penalty * loss.slope / loss.bend / decisive_score(loss))[1]
 

@@ -26,6 +26,7 @@ from tacit.learn.losses import Array, ConvexLoss, HuberLoss
 from tacit.learn.method import Method
 from tacit.learn.moments import SufficientStatistics
 from tacit.learn.problem import RiskMinimization
+from tacit.learn.read_rows import read_fit_rows
 from tacit.learn.signal import compute_noise_to_signal, warn_of_noise
 from tacit.privacy.guarantee import DpGuarantee
 from tacit.privacy.loss import Compose, Loss
@@ -218,7 +219,7 @@ class PrivateLinearModel(PrivateEstimator):
         """
         check_fit_arguments(refused)
         clear_fitted_attributes(self)
-        features, target = select_rows(sample_weight, *self._read(X, y), self.neighbors)
+        features, target = select_rows(sample_weight, *read_fit_rows(self, X, y), self.neighbors)
         plan = self.plan(features.shape[1], len(features))
         charge_fit(self, plan.guarantee, plan.privacy_loss, public=public)
         self.guarantee_, self.loss_, self.method_ = plan.guarantee, plan.privacy_loss, plan.name

@@ -7,6 +7,7 @@ from typing import Any
 
 from tacit.learn.boosted import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from tacit.learn.forest import RandomForestClassifier, RandomForestRegressor
+from tacit.learn.least_squares import ElasticNet, Lasso, LinearRegression
 from tacit.learn.linear import LinearSVC, LogisticRegression, Ridge
 from tacit.learn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -16,6 +17,9 @@ FITTED_KINDS: dict[str, Any] = {
         LogisticRegression,
         LinearSVC,
         Ridge,
+        LinearRegression,
+        Lasso,
+        ElasticNet,
         HistGradientBoostingClassifier,
         HistGradientBoostingRegressor,
         RandomForestClassifier,

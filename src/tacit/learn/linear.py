@@ -18,6 +18,7 @@ from tacit.learn.base import PrivateLinearModel
 from tacit.learn.facts import BitSource, Bounds, Missing
 from tacit.learn.labels import check_discrete
 from tacit.learn.losses import Array, ConvexLoss, HuberLoss, LogisticLoss, MultinomialLoss, SmoothedHinge
+from tacit.learn.multiclass_hinge import MulticlassHinge
 from tacit.learn.sums import on_grid
 
 _GRID = 2**20  # points of a regressor's row
@@ -268,10 +269,11 @@ class LogisticRegression(_Classifier):
 
 
 class LinearSVC(_Classifier):
-    """A linear support vector classifier for two declared classes, under differential privacy.
+    """A linear support vector classifier for declared classes, under differential privacy.
 
-    Its hinge loss is smoothed within `width` of the margin. **Theorem.** A fit is `guarantee_`-DP, where one row is one
-    unit: see `LogisticRegression`.
+    Its hinge loss is smoothed within `width` of the margin; of three classes or more it is one loss of all scores
+    (`learn/multiclass_hinge.py`), which one row moves less than it moves one classifier for each class.
+    **Theorem.** A fit is `guarantee_`-DP, where one row is one unit: see `LogisticRegression`.
 
     Parameters
     ----------
@@ -281,7 +283,7 @@ class LinearSVC(_Classifier):
         Failure probability of the guarantee, in [0, 1); 1/rows^2 where it is None. At 0 only output perturbation is
         possible.
     classes : collection, optional
-        All labels that may occur, two of them, of one type. They are declared, since which labels occur is private.
+        All labels that may occur, two or more, of one type. They are declared, since which labels occur is private.
     bounds : pair of numbers or arrays, optional
         The lower and the upper end of every column, or of each; they are never read from the data. Values outside are
         clipped to them, and columns are scaled by them to [-1, 1].
@@ -301,7 +303,8 @@ class LinearSVC(_Classifier):
         How far from the margin the hinge is rounded off, from 1/16 to 512, in units of the score.
     method : {"auto", "output", "objective", "gradient", "newton"}
         How the weights are made private: by noise on the minimizer, a random linear term in the objective, noisy
-        gradients, or noisy second moments with noisy gradients. "auto" chooses by public facts.
+        gradients, or noisy second moments with noisy gradients. "auto" chooses by public facts. For three classes or
+        more there are "gradient", which "auto" then is, and "newton".
     fit_intercept : bool
         Whether a constant column is added. Its weight is regularized like the others.
     intercept_scaling : number
@@ -320,10 +323,10 @@ class LinearSVC(_Classifier):
 
     Attributes
     ----------
-    coef_ : array of shape (1, n_features)
-        The weights in the columns' own units.
-    intercept_ : array of shape (1,)
-        The constant term.
+    coef_ : array of shape (1, n_features) or (n_classes, n_features)
+        The weights in the columns' own units; one row for two classes.
+    intercept_ : array
+        The constant term of each row of `coef_`.
     classes_ : array
         The declared classes, sorted.
     guarantee_ : DpGuarantee
@@ -385,16 +388,9 @@ class LinearSVC(_Classifier):
         self.missing = missing
         self.bits = bits
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
     def _loss(self) -> ConvexLoss:
-        if len(self._classes()) != 2:
-            fix = "declare two classes, or use LogisticRegression"
-            raise ParameterError("classes", "Only binary classification is supported.", fix=fix)
-        return SmoothedHinge(float(to_rational_between("width", self.width, *_WIDTHS)))
+        classes, width = len(self._classes()), float(to_rational_between("width", self.width, *_WIDTHS))
+        return SmoothedHinge(width) if classes == 2 else MulticlassHinge(classes, width)
 
 
 class Ridge(RegressorMixin, PrivateLinearModel):

@@ -24,6 +24,7 @@ from tacit.learn.base import (
 from tacit.learn.facts import DeclaredParameters
 from tacit.learn.fit_budget import charge_fit
 from tacit.learn.losses import Array
+from tacit.learn.read_rows import read_fit_rows
 from tacit.privacy.guarantee import DpGuarantee
 from tacit.privacy.loss import Loss
 from tacit.sampling.bits import Bits
@@ -162,7 +163,7 @@ class OneShotEstimator(PrivateEstimator):
 
     def _fit(self, X: npt.ArrayLike, y: npt.ArrayLike | None, weights: npt.ArrayLike | None, public: bool) -> Self:
         clear_fitted_attributes(self)
-        features, target = select_rows(weights, *self._read(X, y), self.neighbors)
+        features, target = select_rows(weights, *read_fit_rows(self, X, y), self.neighbors)
         plan = self.plan(features.shape[1], len(features))
         charge_fit(self, plan.guarantee, plan.privacy_loss, public=public)
         self.guarantee_, self.loss_, self._facts = plan.guarantee, plan.privacy_loss, plan.facts

@@ -35,6 +35,7 @@ from tacit.learn.base import (
 from tacit.learn.facts import BitSource, DeclaredParameters
 from tacit.learn.fit_budget import charge_fit
 from tacit.learn.losses import Array
+from tacit.learn.read_rows import read_fit_rows
 from tacit.learn.trials import TrialCount
 from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.loss import ApproximateDp
@@ -58,8 +59,9 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
 
     Parameters
     ----------
-    estimator : LogisticRegression, LinearSVC or Ridge
-        The model whose parameters are tuned. Its own epsilon and delta are not used.
+    estimator : linear model
+        The model whose parameters are tuned: `LogisticRegression`, `LinearSVC`, `Ridge`, `LinearRegression`, `Lasso` or
+        `ElasticNet`. Its own epsilon and delta are not used. Trees and models of a few sums are not tuned.
     param_grid : mapping or sequence of mappings
         For each tuned parameter the values to try, as in scikit-learn's `ParameterGrid`. They are public, and none may
         be a parameter of the guarantee or of what is learned.
@@ -173,7 +175,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         model, candidates = self._model(), self._candidates()
         trials = TrialCount.about(self.trials, self.distribution)
         share = to_rational_between("held_out", self.held_out, Fraction(1, 100), Fraction(99, 100))
-        features, target = select_rows(sample_weight, *model._read(X, y), model.neighbors)
+        features, target = select_rows(sample_weight, *read_fit_rows(model, X, y), model.neighbors)
         facts = model.facts(features.shape[1], len(features))
         each: dict[str, Any] = {"epsilon": facts.epsilon / trials.factor, "delta": facts.delta / trials.mean}
         learned = max(1, round(facts.rows * (1 - share)))
@@ -282,7 +284,14 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
     def _model(self) -> PrivateLinearModel:
         """The estimator with the epsilon and delta of the whole search."""
         if not isinstance(self.estimator, PrivateLinearModel):
-            what = f"is no private estimator: {type(self.estimator).__name__}"
+            name = type(self.estimator).__name__
+            if isinstance(self.estimator, PrivateEstimator):
+                what = (
+                    f"only linear models are tuned, and {name} is none: its rows have no scores of bounded points here"
+                )
+                fix = f"fit {name} with its defaults, which were chosen on made-up data, or tune LogisticRegression"
+                raise ParameterError("estimator", what, fix=fix)
+            what = f"is no private estimator: {name}"
             raise ParameterError("estimator", what, fix="use one of tacit.learn, such as LogisticRegression")
         found: PrivateLinearModel = clone(self.estimator).set_params(epsilon=self.epsilon, delta=self.delta, bits=None)
         return found

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,14 +13,15 @@ import numpy.typing as npt
 import torch
 import torch.nn.functional as F
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from tacit.arithmetic import Number, to_integer, to_rational, to_rational_between
+from tacit.arithmetic import Number, to_integer, to_rational_between
 from tacit.errors import ParameterError
 from tacit.learn.facts import BitSource, Bounds, Missing
 from tacit.learn.labels import check_classes, check_discrete, encode_labels
+from tacit.learn.linear import Ridge
 from tacit.learn.losses import Array
 from tacit.learn.network import NetworkLoss, NetworkTraining
 from tacit.learn.noise import GridGaussian
@@ -188,11 +188,12 @@ class _Perceptron(OneShotEstimator):
     def _hidden(self) -> tuple[int, ...]:
         """The widths of the layers between the columns and the outputs."""
         given, fix = self.hidden_layer_sizes, "hidden_layer_sizes=(64,), say"
-        if isinstance(given, str) or not isinstance(given, Sequence):
-            raise ParameterError("hidden_layer_sizes", "is no list of widths", fix=fix)
-        if len(given) > _MOST_LAYERS:
+        if isinstance(given, str) or not np.iterable(given):
+            raise ParameterError("hidden_layer_sizes", "must be a sequence of widths", fix=fix)
+        widths = tuple(islice(given, _MOST_LAYERS + 1))
+        if len(widths) > _MOST_LAYERS:
             raise ParameterError("hidden_layer_sizes", f"has more than {_MOST_LAYERS} layers", fix=fix)
-        return tuple(to_integer("hidden_layer_sizes", each, least=1) for each in given)
+        return tuple(to_integer("hidden_layer_sizes", each, least=1) for each in widths)
 
     def _learn(self, plan: Any, features: Array, target: Any, bits: Bits) -> None:
         self.take(plan, plan.weights(features, self._encode(target), bits))
@@ -232,12 +233,17 @@ class _Perceptron(OneShotEstimator):
         """Set what a classifier has beside the network."""
 
     def _scores(self, X: npt.ArrayLike) -> Array:
-        """What the network returns for rows that are read as those of the fit were."""
+        """What the network returns for rows that are read as those of the fit were, in double precision."""
         check_is_fitted(self)
         features = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=self._finite())
+        found = torch.from_numpy(scale_rows(self._facts, features))
         with torch.no_grad():
-            found: Array = self.network_(torch.from_numpy(scale_rows(self._facts, features)).float()).double().numpy()
-        return found
+            for layer in self.network_:
+                if isinstance(layer, nn.Linear):
+                    found = F.linear(found, layer.weight.double(), layer.bias.double())
+                else:
+                    found = layer(found)
+        return np.asarray(found.numpy())
 
 
 class MLPClassifier(ClassifierMixin, _Perceptron):
@@ -339,6 +345,11 @@ class MLPClassifier(ClassifierMixin, _Perceptron):
     def _minimized(self) -> NetworkLoss:
         return NetworkLoss("cross-entropy", len(self._classes()))
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self.classes is None or len(self.classes) > 2
+        return tags
+
     def _read(self, X: npt.ArrayLike, y: npt.ArrayLike | None) -> tuple[Array, Any]:
         features, labels = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite())
         check_discrete(labels)
@@ -366,7 +377,8 @@ class MLPClassifier(ClassifierMixin, _Perceptron):
         array of shape (n_rows,)
             Labels among the declared classes.
         """
-        return np.asarray(self.classes_[self._scores(X).argmax(1)])
+        best = self._scores(X).argmax(1)
+        return np.asarray(self.classes_[best])
 
     def predict_proba(self, X: npt.ArrayLike) -> Array:
         """Return the probability of each class for each row.
@@ -381,7 +393,22 @@ class MLPClassifier(ClassifierMixin, _Perceptron):
         array of shape (n_rows, n_classes)
             Probabilities in the order of `classes_`, which sum to one.
         """
-        return np.asarray(torch.from_numpy(self._scores(X)).softmax(1).numpy())
+        return np.exp(self.predict_log_proba(X))
+
+    def predict_log_proba(self, X: npt.ArrayLike) -> Array:
+        """Return the logarithm of the probability of each class for each row.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+            The rows, read as those of the fit were.
+
+        Returns
+        -------
+        array of shape (n_rows, n_classes)
+            Logarithms of probabilities, in the order of `classes_`.
+        """
+        return np.asarray(torch.from_numpy(self._scores(X)).log_softmax(1).numpy())
 
 
 class MLPRegressor(RegressorMixin, _Perceptron):
@@ -475,27 +502,24 @@ class MLPRegressor(RegressorMixin, _Perceptron):
         self.missing = missing
         self.bits = bits
 
+    def _scaled(self) -> Ridge:
+        """What scales targets by their bounds to [-1, 1]."""
+        return Ridge(target_bounds=self.target_bounds)
+
     def _target(self) -> tuple[float, float]:
-        """The bounds of the target."""
-        fix = "target_bounds=(0, 100), say"
-        if self.target_bounds is None:
-            raise ParameterError("target_bounds", "are not declared, and are never read from the data", fix=fix)
-        low, high = (float(to_rational("target_bounds", each)) for each in self.target_bounds)
-        if not low < high or not math.isfinite(high - low):
-            raise ParameterError("target_bounds", "must be a lower and an upper end", fix=fix)
-        return low, high
+        """The middle of the targets and half their width."""
+        return self._scaled()._target()
 
     def _minimized(self) -> NetworkLoss:
         self._target()
         return NetworkLoss("squared", 1)
 
     def _read(self, X: npt.ArrayLike, y: npt.ArrayLike | None) -> tuple[Array, Any]:
-        return validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_all_finite=self._finite())
+        features, target = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_all_finite=self._finite())
+        return features, column_or_1d(target, warn=True)
 
     def _encode(self, target: Array) -> Array:
-        low, high = self._target()
-        found: Array = (np.clip(target.astype(np.float64), low, high) - low) / (high - low) * 2 - 1
-        return found.astype(np.float32)
+        return np.asarray(self._scaled()._encode(target).astype(np.float32))
 
     def predict(self, X: npt.ArrayLike) -> Array:
         """Return the predicted target of each row.
@@ -510,5 +534,5 @@ class MLPRegressor(RegressorMixin, _Perceptron):
         array of shape (n_rows,)
             Numbers within the bounds of the target.
         """
-        low, high = self._target()
-        return np.asarray((np.clip(self._scores(X)[:, 0], -1, 1) + 1) / 2 * (high - low) + low)
+        middle, half = self._target()
+        return np.asarray(np.clip(self._scores(X)[:, 0], -1, 1) * half + middle)

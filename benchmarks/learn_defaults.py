@@ -1,7 +1,7 @@
 """Default settings on made-up problems that are hard on them, and on the data sets that scikit-learn brings along.
 
     python benchmarks/learn_defaults.py            # some ten minutes on one core; writes benchmarks/learn_defaults.md
-    python benchmarks/learn_defaults.py warnings   # one part of the page: bundled, warnings, first or held-out
+    python benchmarks/learn_defaults.py regression # one part: bundled, warnings, regression, first or held-out
     python benchmarks/learn_defaults.py --settle   # what each candidate of a constant does on the first half
 
 Columns are skewed, heavy-tailed, mostly zero, far from the middle of their bounds, or declared a hundred times too
@@ -252,7 +252,7 @@ def compare(kind: Hard, model: type) -> list[float]:
     return [*found, float(np.nanmax([found[1], *(judge(kind, model, **name) for name in names)]))]
 
 
-def report_half(half: int) -> list[str]:
+def report_half(half: int, chosen: Sequence[type]) -> list[str]:
     """A table of one half: a line for each shape, and the means."""
     cells = [["columns", "estimator", "before", "now", "best penalty"]]
     every: dict[str, list[list[float]]] = {}
@@ -260,6 +260,8 @@ def report_half(half: int) -> list[str]:
         found: dict[str, list[list[float]]] = {}
         for kind in problems(half, REPORTED):
             for model in models(kind) if kind.shape == shape else []:
+                if model not in chosen:
+                    continue
                 found.setdefault(model.__name__, []).append(compare(kind, model))
         for name, right in found.items():
             every.setdefault(name, []).extend(right)
@@ -267,16 +269,19 @@ def report_half(half: int) -> list[str]:
         say(f"{half} {shape}")
     for name, right in every.items():
         cells.append(["**all**", name, *(f"**{value:.1f}**" for value in np.mean(right, axis=0))])
-    words = [_count_gaps("fits of all estimators", [right for rows in every.values() for right in rows])]
-    words.append(_count_gaps("fits of `Ridge`", every[Ridge.__name__]))
-    return [*table(cells), "", *words]
+    return [*table(cells), "", *(_count_gaps(name, right) for name, right in every.items())]
 
 
-def _count_gaps(what: str, right: list[list[float]]) -> str:
-    """How many are far below the best penalty."""
-    gaps = np.array([best - now for _, now, best in right])
-    words = f"Of {len(gaps)} {what}, {np.sum(gaps > 3)} are more than 3 points below the best penalty in hindsight"
-    return f"- {words}, and the worst is {gaps.max():.1f} below."
+def _count_gaps(name: str, right: list[list[float]]) -> str:
+    """How many fits are far below the best penalty, or below the declared bounds."""
+    before, now, best = np.array(right).T
+    words = f"Of {len(now)} fits of `{name}`, {np.sum(best - now > 3)} are more than 3 points below the best penalty in"
+    return f"- {words} hindsight, the worst {max(best - now):.1f}; {np.sum(before - now > 1)} are below *before* by 1."
+
+
+def report_regression() -> list[str]:
+    """The tables of `Ridge`, of both halves."""
+    return ["The first half:", "", *report_half(0, [Ridge]), "", "Held out:", "", *report_half(1, [Ridge])]
 
 
 def report_warnings() -> list[str]:
@@ -364,8 +369,9 @@ noise of its own, and the standard error of the difference. *constant* is the mo
 PARTS: dict[str, tuple[str, str, Callable[[], list[str]]]] = {
     "bundled": ("## Data sets of scikit-learn", BUNDLED, report_bundled),
     "warnings": ("## Which fits warn", WARNINGS, report_warnings),
-    "first": ("## First half", "", partial(report_half, 0)),
-    "held-out": ("## Held out", "", partial(report_half, 1)),
+    "regression": ("## Regression", "", report_regression),
+    "first": ("## Classifiers, first half", "", partial(report_half, 0, [LogisticRegression, LinearSVC])),
+    "held-out": ("## Classifiers, held out", "", partial(report_half, 1, [LogisticRegression, LinearSVC])),
 }
 
 

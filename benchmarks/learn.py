@@ -2,8 +2,10 @@
 
     python benchmarks/learn.py               # all of it, about ten minutes
     python benchmarks/learn.py adult risk    # these parts; the others are kept as they were measured
+    python benchmarks/learn.py sets          # fifteen data sets; an hour, and a run that is stopped continues
+    python benchmarks/learn.py collect       # the same page from what of the sets has been measured so far
 
-Writes benchmarks/learn.json and learn.md, and the pictures docs/images/learn-adult.svg and learn-risk.svg. Every
+Writes benchmarks/learn.json and learn.md, and the pictures docs/images/learn-adult.svg, -risk.svg and -sets.svg. Every
 private side has its default settings, and the declarations of `adult.py`. The other libraries run in environments of
 their own, made on first use.
 """
@@ -40,6 +42,9 @@ RISK_AT = (30_000, 16)  # the other number, while one of them varies
 RISK_TRIES = 10
 
 SPEED_ROWS, SPEED_COLUMNS = 1_000_000, 100
+
+SET_SIDES = ("scikit-learn", "diffprivlib", "tacit", "hindsight", "ebm")
+WORK = HERE / ".work-learn"  # where a run of the sets continues
 
 
 def on_adult() -> dict[str, Any]:
@@ -200,7 +205,24 @@ def clocked(model: Any, features: Any, labels: Any) -> float:
     return time.perf_counter() - start
 
 
-PARTS = {"adult": on_adult, "risk": on_risk, "speed": on_speed}
+def on_sets() -> dict[str, Any]:
+    """Points of every side on the data sets of `learn_sets.py`, each in its own environment."""
+    for side in SET_SIDES:
+        try:
+            python = python_of(side) if side in PEERS else Path(sys.executable)
+            subprocess.run([python, HERE / "learn_sets.py", side, WORK / f"{side}.json"], check=True)
+        except (Missing, OSError, subprocess.CalledProcessError) as problem:
+            say(f"{side} is left out: {problem}")
+    return collect_sets()
+
+
+def collect_sets() -> dict[str, Any]:
+    """What has been measured so far, in the order of the sides."""
+    files = {side: WORK / f"{side}.json" for side in SET_SIDES}
+    return {"sides": {side: json.loads(file.read_text()) for side, file in files.items() if file.exists()}}
+
+
+PARTS = {"sets": on_sets, "adult": on_adult, "risk": on_risk, "speed": on_speed}
 
 
 def main() -> None:
@@ -208,6 +230,9 @@ def main() -> None:
     chosen = sys.argv[1:] or list(PARTS)
     file = HERE / "learn.json"
     results: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    if chosen == ["collect"]:
+        results["sets"], chosen = collect_sets() | {"load": round(os.getloadavg()[0], 1)}, []
+        file.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     for part in chosen:
         results[part] = PARTS[part]() | {"load": round(os.getloadavg()[0], 1)}
         file.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from learn_sets_report import draw_sets, tell_sets
 from report import seconds, table
 
 from tacit.pictures import COLORS, TEXT_COLOR, open_figure
@@ -33,10 +34,14 @@ _SLOWEST = 3  # times scikit-learn's
 def markdown(results: dict[str, Any]) -> str:
     """The whole page."""
     lines = ["# Private learning", ""]
-    for part, tell in (("adult", _adult), ("risk", _risk), ("speed", _speed)):
+    for part, tell in (("sets", _sets), ("adult", _adult), ("risk", _risk), ("speed", _speed)):
         if part in results:
             lines += [*tell(results[part]), ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _sets(found: dict[str, Any]) -> list[str]:
+    return tell_sets(found["sides"])
 
 
 def _adult(found: dict[str, Any]) -> list[str]:
@@ -137,6 +142,8 @@ def _speed(found: dict[str, Any]) -> list[str]:
 
 def pictures(results: dict[str, Any], folder: Path) -> None:
     """Accuracy over epsilon, and excess risk over rows and columns."""
+    if "sets" in results:
+        draw_sets(results["sets"]["sides"], folder / "learn-sets.svg")
     if "adult" in results:
         _draw_adult(results["adult"]["sides"], folder / "learn-adult.svg")
     if "risk" in results:

@@ -14,7 +14,7 @@ from tests.support.learning import calibrate
 from tacit.accounting import epsilon_delta
 from tacit.errors import ParameterError
 from tacit.learn.losses import Array, HuberLoss, LogisticLoss
-from tacit.learn.moments import SufficientStatistics, choose_penalty
+from tacit.learn.moments import SufficientStatistics
 from tacit.learn.problem import RiskMinimization
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import ReplayBits
@@ -112,29 +112,6 @@ def test_other_losses_and_problems_are_refused() -> None:
     method = plan(1.0, 4, 10)
     with pytest.raises(ParameterError, match="planned"):
         method.fit(RiskMinimization(np.zeros((2, 5)), np.zeros(2), HuberLoss(2.0), 3.0, ADD, 2, 1.0), ReplayBits(b""))
-
-
-@pytest.mark.slow
-def test_a_chosen_penalty_is_near_the_best_of_the_grid_on_average() -> None:
-    # p = b + noise of deviation 1 on known curvatures. On average over 400 draws the chosen penalty loses no more than
-    # the best fixed one and the noise of two of the twelve coordinates (each is at most 1); and where noise is as large
-    # as what there is to learn, less than the least penalty does.
-    generator = np.random.default_rng(5)
-    curvatures = np.geomspace(0.5, 50, 12)
-    for size in (0.0, 0.3, 2.0):
-        exact = size * generator.normal(size=12) * np.sqrt(curvatures)
-        losses, chosen = np.zeros(17), 0.0
-        for _ in range(400):
-            noisy = exact + generator.normal(size=12)
-
-            def error(penalty: float, noisy: Array = noisy, exact: Array = exact) -> float:
-                weights = noisy / (curvatures + penalty)
-                return float(weights**2 @ curvatures - 2 * weights @ exact)
-
-            losses += [error(0.1 * 2.0**power) / 400 for power in range(17)]
-            chosen += error(choose_penalty(curvatures, noisy, 1.0, 0.1)) / 400
-        assert chosen < losses.min() + 2
-        assert chosen < losses[0] - 1 or size == 2.0
 
 
 def test_rows_that_say_nothing_are_predicted_by_a_constant() -> None:

@@ -38,9 +38,9 @@ class MethodThresholds:
     `plenty`: the signal from which objective perturbation is as good as any, at the time of one fit without noise.
     `wide`: the most columns for which noise on all products of two of them is worth what these tell.
     `factored`: the most columns that a minimizer is certified for.
-    `faint`: the signal below which products are learned from, however many columns there are: a penalty that is chosen
-    by these sums leaves a constant where they say nothing, which no public rule does.
-    The first two were chosen on synthetic data: benchmarks/rules.md.
+    `faint`: the signal below which products are learned from, however many columns there are: weights that are shrunk
+    by these sums leave a constant where they say nothing, which no public rule does.
+    The first two were chosen on synthetic data: benchmarks/rules.md; the last one too: benchmarks/learn_defaults.md.
     """
 
     plenty: float = 800.0
@@ -50,7 +50,7 @@ class MethodThresholds:
 
 
 THRESHOLDS = MethodThresholds()
-TUNED = MethodThresholds(faint=200.0)  # where a penalty is chosen by the released sums
+TUNED = MethodThresholds(faint=1000.0)  # where weights are shrunk by the released sums
 
 
 def choose_method(facts: DeclaredParameters, loss: ConvexLoss, rule: MethodThresholds = THRESHOLDS) -> str:

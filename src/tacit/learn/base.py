@@ -94,7 +94,7 @@ class FitPlan:
             self.method.penalty,
         )
         if self.tuned and isinstance(self.method, SufficientStatistics):
-            return self.method.fit_tuned(problem, bits)
+            return self.method.fit_tuned(problem, bits, self.facts.constant)
         return self.method.fit(problem, bits)
 
 

@@ -18,7 +18,9 @@ SCALINGS = ("auto", "bounds", "norm", "ranges")
 SHARES = Fraction(1, 64), Fraction(1, 32), Fraction(1, 16), Fraction(1, 8)  # of epsilon and delta, for one release
 AMPLE_RANGES, AMPLE_NORM = 40.0, 40.0  # rows in deviations of a count's noise: a share that gives as many is enough
 LEAST_RANGES, LEAST_NORM = 20.0, 8.0  # at the largest share; where they are fewer nothing is learned by "auto"
-WORTH_LINEAR = 0.5  # of the norm by the bounds: a longer one is not used for a regression
+WORTH_LINEAR = 0.75  # of the norm by the bounds: a longer one is not used for a regression
+CHEAP_LINEAR = Fraction(1, 32)  # the largest share for the ranges of a regression with fewer rows than `MANY_LINEAR`
+MANY_LINEAR, AMPLE_LINEAR = 5_000, 60.0  # rows, and the same in deviations, from which a larger share is worth it
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,8 @@ def plan_scaling(
     "bounds" learns nothing, "norm" the norm, "ranges" the ranges and the norm. "auto" learns each of them where public
     facts say that a count stands out of its noise at a small share of the budget, and neither where a norm is declared,
     which is one of columns that are scaled by the bounds. What `is_linear` predicts numbers, and clipped columns and
-    shortened rows bend its line: "auto" learns no ranges for it, and a norm is used where it is far below the bounds'.
+    shortened rows bend its line: "auto" learns ranges for it where rows are many, and a norm is used where it is below
+    the bounds'.
     """
     if not isinstance(scaling, str) or scaling not in SCALINGS:
         raise ParameterError("scaling", f"there is no {scaling!r:.60}", fix=f"choose one of {', '.join(SCALINGS)}")
@@ -74,22 +77,26 @@ def plan_scaling(
         raise ParameterError("scaling", what, fix='declare rough ones, bounds=(-1e6, 1e6), or scaling="bounds"')
     if scaling == "bounds" or not has_bounds or (scaling == "auto" and has_norm):
         return LearnedScaling()
-    no_ranges = scaling == "norm" or (scaling == "auto" and is_linear)
-    ranges = None if no_ranges else _plan_ranges(facts, always=scaling == "ranges")
     worth = WORTH_LINEAR if is_linear else 1.0
+    ranges = None if scaling == "norm" else _plan_ranges(facts, always=scaling == "ranges", is_linear=is_linear)
     return LearnedScaling(ranges, None if has_norm else _plan_norm(facts, worth, always=scaling == "norm"))
 
 
-def _plan_ranges(facts: DeclaredParameters, *, always: bool) -> ColumnRanges | None:
+def _plan_ranges(facts: DeclaredParameters, *, always: bool, is_linear: bool) -> ColumnRanges | None:
     """The release of ranges at the least share with which counts stand out; None where none is enough."""
     ends = facts.lower, facts.upper
     for share in SHARES:
         plan = ColumnRanges.calibrate(
             facts.epsilon * share, facts.delta * share, ends, rows=facts.rows, neighbors=facts.neighbors
         )
-        if facts.rows >= AMPLE_RANGES * plan.deviation:
+        if facts.rows >= AMPLE_RANGES * plan.deviation and (always or not is_linear or _is_worth(facts, share, plan)):
             return plan
-    return plan if always or facts.rows >= LEAST_RANGES * plan.deviation else None
+    return plan if always or (not is_linear and facts.rows >= LEAST_RANGES * plan.deviation) else None
+
+
+def _is_worth(facts: DeclaredParameters, share: Fraction, plan: ColumnRanges) -> bool:
+    """Whether a regression gains by ranges at this share."""
+    return share <= CHEAP_LINEAR or facts.rows >= max(MANY_LINEAR, AMPLE_LINEAR * plan.deviation)
 
 
 def _plan_norm(facts: DeclaredParameters, worth: float, *, always: bool) -> RowNorm | None:

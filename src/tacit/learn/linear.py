@@ -424,7 +424,8 @@ class Ridge(RegressorMixin, PrivateLinearModel):
         The neighbor relation: one row is added or removed, or one is replaced.
     alpha : number, optional
         Strength of the regularization, positive. Where it is None, the method has a rule of its own, from public facts;
-        "newton" then chooses among larger ones by what it has released, unless `scaling` is "bounds".
+        "newton" then shrinks each direction by what it has released (`learn/moment_shrinkage.py`), unless `scaling` is
+        "bounds".
     method : {"auto", "output", "objective", "gradient", "newton"}
         How the weights are made private: by noise on the minimizer, a random linear term in the objective, noisy
         gradients, or noisy second moments with noisy gradients. "auto" chooses by public facts.

@@ -21,6 +21,7 @@ from tacit.errors import ParameterError
 from tacit.learn.gradient import default_gradient_penalty, l2_sensitivity, single_release_sigma
 from tacit.learn.losses import Array, HuberLoss
 from tacit.learn.method import LearningTask
+from tacit.learn.moment_shrinkage import estimate_weights
 from tacit.learn.newton import NoisySecondMoments
 from tacit.learn.noise import GridGaussian, sqrt_upper_bound, unit_sigma
 from tacit.learn.problem import RiskMinimization, check_penalty
@@ -32,8 +33,6 @@ from tacit.sampling.bits import Bits
 # chosen on synthetic data: benchmarks/rules.md
 _SHARE = Fraction(1, 2)  # of the budget, for X^T X
 _FLOOR = 0.75  # the least eigenvalue that is believed, in units of the largest that noise alone has
-
-_GRID = 2.0 ** np.arange(17)  # of penalties, in units of the least one
 
 
 @dataclass(frozen=True)
@@ -86,42 +85,24 @@ class SufficientStatistics:
 
     def fit(self, problem: RiskMinimization, bits: Bits) -> Array:
         """The weights."""
-        return self._solve(*self._release(problem, bits), self.penalty / problem.norm**2, problem)
+        second, pull = self._release(problem, bits)
+        values, vectors = np.linalg.eigh(second)
+        raised = np.maximum(values, _FLOOR * self.second.edge) + self.penalty / problem.norm**2
+        return np.asarray(vectors @ ((vectors.T @ pull) / raised) * (self.bound / problem.norm))
 
-    def fit_tuned(self, problem: RiskMinimization, bits: Bits) -> Array:
-        """The weights for a penalty of at least `penalty`, chosen by the released sums: `choose_penalty`."""
-        values, vectors, pull = self._release(problem, bits)
-        least = self.penalty / problem.norm**2
-        chosen = choose_penalty(self._raise(values), vectors.T @ pull, float(self.noise.sigma), least)
-        return self._solve(values, vectors, pull, chosen, problem)
+    def fit_tuned(self, problem: RiskMinimization, bits: Bits, constant: float = 0.0) -> Array:
+        """The weights with each direction shrunk by what the released sums say of it: `estimate_weights`.
 
-    def _release(self, problem: RiskMinimization, bits: Bits) -> tuple[Array, Array, Array]:
-        """The eigenvalues and eigenvectors of X^T X with noise, and X^T y with noise, in units of norm and bound."""
+        The last column of the rows is `constant`, unless that is 0. The penalty is not used.
+        """
+        second, pull = self._release(problem, bits)
+        sigmas = float(self.second.sigma), float(self.noise.sigma)
+        found = estimate_weights(second, pull, sigmas, rows=problem.rows, constant=constant / problem.norm)
+        return np.asarray(found * (self.bound / problem.norm))
+
+    def _release(self, problem: RiskMinimization, bits: Bits) -> tuple[Array, Array]:
+        """X^T X with noise, and X^T y with noise, in units of norm and bound."""
         self.second.check(problem)
         rows = QuantizedRows.of(problem.features, problem.norm)
-        values, vectors = np.linalg.eigh(self.second.release(rows, bits))
-        return values, vectors, self.noise.release_whole(rows.pull(problem.labels, self.bound), EXPONENT, bits)
-
-    def _raise(self, values: Array) -> Array:
-        return np.maximum(values, _FLOOR * self.second.edge)
-
-    def _solve(self, values: Array, vectors: Array, pull: Array, penalty: float, problem: RiskMinimization) -> Array:
-        solved = vectors @ ((vectors.T @ pull) / (self._raise(values) + penalty))
-        return np.asarray(solved * (self.bound / problem.norm))
-
-
-def choose_penalty(raised: Array, pulls: Array, sigma: float, least: float) -> float:
-    """The penalty of a grid from `least` on whose weights have the least estimated error on the rows.
-
-    In the eigenbasis of the noisy X^T X, w_i = p_i/(raised_i + penalty), p the noisy X^T y. The squared error on the
-    rows is w^T A w - 2 w^T b up to a constant, A and b being the sums without noise. The noise of p is independent of
-    that of X^T X and has the variance sigma^2, so w^T p - sigma^2 sum_i 1/(raised_i + penalty) is an unbiased estimate
-    of w^T b (Stein's). A is taken to be what is divided by, which is no less where noise hides it: so more is taken
-    away there. All of it is post-processing.
-    """
-    found = []
-    for penalty in least * _GRID:
-        weights = pulls / (raised + penalty)
-        risk = weights**2 @ raised - 2 * weights @ pulls + 2 * sigma**2 * np.sum(1 / (raised + penalty))
-        found.append((float(risk), float(penalty)))
-    return min(found)[1]
+        second = self.second.release(rows, bits)
+        return second, self.noise.release_whole(rows.pull(problem.labels, self.bound), EXPONENT, bits)

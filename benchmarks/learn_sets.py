@@ -8,7 +8,8 @@ imports nothing of Tacit before the side is known, since it runs in the others' 
 
 Five sets are scikit-learn's own, ten are made up here from fixed seeds. Two thirds of the rows are learned from, and
 scores are of the rest: accuracy, or the explained variance of a regression. Each seed has a split and noise of its
-own. Bounds are the same for every side: figures of one digit, as they are known of a column without a look at it.
+own. Bounds are the same for every side: figures of one digit. For scikit-learn's own sets
+they are the largest values, rounded up.
 """
 
 from __future__ import annotations

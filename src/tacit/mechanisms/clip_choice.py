@@ -89,6 +89,25 @@ def choose_clip(
     return min(found)[1]
 
 
+def choose_clip_for_noise(
+    noisy: npt.NDArray[Any], clips: tuple[int, ...], groups: int, epsilon: float, noise: float, row: int = 1
+) -> ClipChoice:
+    """Return the smallest clip that loses no more of a group, by an estimate, than the mean size of its `noise`.
+
+    So much noise each group gets, whichever clip is chosen: it is the epsilon of the sums that grows with the clip.
+    Where no cell is occupied, it is what one row adds at most. `noisy` and `epsilon` are those of `choose_clip`.
+    """
+    counts = _find_occupied(noisy.astype(np.float64), epsilon, (row - 1).bit_length())
+    if not counts.any():
+        return ClipChoice(min(bisect_left(clips, row), len(clips) - 1), 1, 0.0, 0.0)
+    beyond = _extend_tail(counts, noisy.astype(np.float64), epsilon)
+    cut = _lost_by_unit(clips, noisy.shape[1])[1]
+    lost = np.tensordot(cut, counts, 2)
+    place = int(np.argmax(lost <= groups * noise)) if lost[-1] <= groups * noise else len(clips) - 1
+    whole = float(np.sum((counts + beyond).sum(axis=1) * _sizes().mean(axis=1)))
+    return ClipChoice(place, 1, float(lost[place] + np.sum(cut[place] * beyond)), whole)
+
+
 def _find_occupied(noisy: Floats, epsilon: float, first: int) -> Floats:
     """The counts of occupied cells, and zeros for others. Up to the octave `first` no gap counts."""
     least = (_LEAST + math.log(noisy.shape[1])) / epsilon

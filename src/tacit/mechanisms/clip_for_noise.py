@@ -6,7 +6,7 @@
 >>> rows = profile_contributions(unit, [n % 2 for n in range(5_000)], [1] * 5_000, groups=2, ratios=1, largest=100)
 >>> rule = ClipForNoise(epsilon=Fraction(1, 10), noise=Fraction(20), groups=2)
 >>> rows.clips[rule.release(rows, ReplayBits(b"example")).place]
-6
+8
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ EXPECTED_ROWS = 4
 
 @dataclass(frozen=True)
 class ClipForNoise:
-    """Chooses the smallest clip that loses no more of a group, by an estimate, than the mean size of its noise.
+    """Chooses the smallest clip that loses no more of a group, by an estimate, than half the mean size of its noise.
 
     `noise` is that size, in the unit of the norm, and `groups`, `neighbors`, `largest` and `row` are those of
     `ClippedSum`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 from tacit.answers.chosen_bounds import describe_choice
@@ -63,6 +64,8 @@ def _explain_choice(plan: ClipChoicePlan, policy: Policy, level: Fraction) -> Ex
         "Once the clip is paid for, explain says what the rest costs. The width is that of the noise; what the clip "
         "cuts off is estimated in the answer.",
     )
+    asked = {name.lower(): float(width) for name, width in plan.wanted.widths}
+    columns = (replace(c, error=asked.get(c.name.lower(), c.error)) for c in _columns(plan.priced_recipe, level))
     return Explanation(
         epsilon=by_rows[0][1],
         delta=0.0,
@@ -72,7 +75,7 @@ def _explain_choice(plan: ClipChoicePlan, policy: Policy, level: Fraction) -> Ex
         keys="",
         confidence=float(level),
         noise=tuple(_noise_of(plan, part) for part in plan.parts),
-        columns=tuple(_columns(plan.priced_recipe, level)),
+        columns=tuple(columns),
         notes=(*plan.recipe.notes, *notes),
         most_rows=MAX_GROUPS,
         epsilon_by_rows=by_rows,

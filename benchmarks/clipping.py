@@ -1,6 +1,6 @@
 """How close a privately chosen clip comes to the best one in hindsight, over many shapes of data.
 
-    python benchmarks/clipping.py [--held-out] [--bars]
+    python benchmarks/clipping.py [--held-out] [--bars | --within]
 
 Each set of rows is a distribution of rows over units, a number of units, a number of groups, and a way in which the
 rows of a unit lie among the groups. The error is the mean over groups of the expected distance from the true counts,
@@ -11,6 +11,10 @@ that were not looked at when the rule of choice was made.
 `--bars` says how often the intervals of answers hold the true counts, and how wide they are beside those of the noise
 alone: from the released value less the half-width of the noise to the value with what is missing of it and twice the
 half-width. Beside it stand intervals that know all that was cut off, and not in which groups.
+
+`--within` is of questions that ask for an accuracy: how much of a group the clip loses beside the noise that was asked
+for, and what both steps cost beside the smallest clip that loses no more than that noise, with nothing spent on its
+choice. The choice has the epsilon that would go with a clip of 1, 4 or 8 rows.
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ from numpy.random import Generator
 
 from tacit.accounting.filters import max_rho
 from tacit.mechanisms import ClippedSum
+from tacit.mechanisms.clip_for_noise import EXPECTED_ROWS, ClipForNoise, epsilon_for_choice
 from tacit.privacy.contribution_profile import BITS, ContributionProfile
 from tacit.sampling.bits import ReplayBits
 
@@ -36,6 +41,7 @@ DELTAS = (0, 1e-9)
 GROUPS = (1, 3, 6, 32, 100, 320, 1000)
 UNITS = (300, 5_000, 30_000)
 RELEASES = 10
+NOISES = (3, 10, 30, 100)  # scales of the noise that is asked for, in rows
 VALUES = 200  # at least so many intervals are looked at in a setting, because a twentieth may miss
 HEAVY = ("pareto 1.2", "pareto 1.6", "pareto 2.5", "normal 1", "normal 2", "one tenth", "scrapers")
 KNOWN = ("one", "uniform", "events", "geometric", *HEAVY)
@@ -206,6 +212,50 @@ def tell_bars(kinds: tuple[str, ...]) -> None:
         print(f"- {kind}: {sum(each[5] < 0.93 for each in these)} of {len(these)}")
 
 
+class Aimed(NamedTuple):
+    """A choice of a clip for noise: what a group loses in units of that noise, and the cost beside hindsight."""
+
+    groups: int
+    lost: float
+    cost: float
+
+
+def aim(kinds: tuple[str, ...], expected: int) -> Iterator[Aimed]:
+    """Choices for several sizes of noise, where groups hold three times the noise and hindsight needs no epsilon
+    above 5; the epsilon of a choice is that of a clip of so many `expected` rows."""
+    for _, _, groups, _, _, truth, profile in settings(kinds, (0,)):
+        most = min(len(profile.clips), 1 + max(profile.sums[1]))
+        lost = [float(np.mean(truth - np.array(profile.clip(p, 1), dtype=np.float64) / 2**BITS)) for p in range(most)]
+        for noise in NOISES:
+            best = profile.clips[next(place for place, loss in enumerate(lost) if loss <= noise)] / noise
+            if best > 5 or truth.mean() < 3 * noise:
+                continue
+            epsilon = epsilon_for_choice(Fraction(1, noise), groups) * expected / EXPECTED_ROWS
+            rule = ClipForNoise(epsilon, Fraction(noise), groups)
+            for seed in range(RELEASES):
+                place = rule.release(profile, ReplayBits(f"{seed}".encode())).place
+                cost = float(epsilon) + profile.clips[place] / noise
+                yield Aimed(groups, lost[min(place, most - 1)] / noise, cost / best)
+
+
+def tell_within(kinds: tuple[str, ...]) -> None:
+    """Print a table by numbers of groups and by the rows that a choice expects."""
+    print("| groups | choice for | choices | loses the noise or less | 3 times | 10 times | cost, mean | 9 of 10 |")
+    print("|---|---|---|---|---|---|---|---|")
+    found = {expected: list(aim(kinds, expected)) for expected in (1, 4, 8)}
+    for low, high in BANDS:
+        named = f"{low} to {high}" if high < 10**6 else f"{low} and more"
+        for expected, each in found.items():
+            these = [one for one in each if low <= one.groups <= high]
+            often = [np.mean([one.lost <= limit for one in these]) for limit in (1.05, 3, 10)]
+            costs = [one.cost for one in these]
+            print(
+                f"| {named} | {expected} row{'s' if expected > 1 else ''} | {len(these)} | {often[0]:.0%} | "
+                f"{often[1]:.0%} | {often[2]:.0%} | {math.exp(np.mean(np.log(costs))):.2f} | "
+                f"{np.quantile(costs, 0.9):.2f} |"
+            )
+
+
 def all_for_noise(epsilon: float, delta: float) -> float:
     """The rho of Gaussian noise with all of epsilon."""
     return float(max_rho(Fraction(str(epsilon)), Fraction(str(delta))))
@@ -216,10 +266,14 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--held-out", action="store_true")
     options.add_argument("--bars", action="store_true")
+    options.add_argument("--within", action="store_true")
     given = options.parse_args()
     kinds = HELD_OUT if given.held_out else KNOWN
     if given.bars:
         tell_bars(kinds)
+        return
+    if given.within:
+        tell_within(kinds)
         return
     found = list(ratios(kinds))
     print(f"{len(found)} settings, {RELEASES} releases each\n\n| groups | delta | settings | mean | 9 of 10 | worst |")

@@ -214,6 +214,9 @@ def _rebuild(
 class Refused(TacitError):
     """The question is not answered: no data was read and nothing was charged.
 
+    Where an accuracy is asked for and a clip is chosen first, the clip may be charged and the rest refused; the text
+    then says what was charged.
+
     Examples
     --------
     >>> from tacit.demo.survey import open_survey
@@ -245,6 +248,14 @@ class Refused(TacitError):
             fix = "".join(character if character.isprintable() else " " for character in fix)
             fix = fix if len(fix) <= _LONGEST_CODE else f"{fix[: _LONGEST_CODE - 3]}..."
         super().__init__(code, what, at=at, fix=fix, retry_after=retry_after, suggestion=suggestion)
+
+
+class SecondStepRefused(Refused):
+    """The rest of a question is not answered; a first step of it was answered and charged, and that charge stays.
+
+    Its text says what was charged. **Rule.** Data was read before it is raised, so whoever hides how long that took
+    hides the time of this error too.
+    """
 
 
 class ParameterError(TacitError, ValueError):

@@ -43,6 +43,9 @@ class Explanation:
 
     Of a question made of several it is the most rows that the answer has, which `may_be_fewer`.
 
+    Where what it costs follows from a clip that is chosen first, `epsilon_by_rows` is the epsilon of both steps by the
+    rows of a unit that the clip lets count, and `epsilon` is that of one row.
+
     `refused` is why asking it would be refused now: it costs more than what is left of a budget. None where it fits, or
     where what is left was not looked at.
     """
@@ -60,6 +63,7 @@ class Explanation:
     refused: Refused | None = None
     may_be_fewer: bool = False
     most_rows: int | None = None  # that are shown where the keys are private
+    epsilon_by_rows: tuple[tuple[int, float], ...] = ()
 
     def refused_by(self, refusal: Refused | None) -> Explanation:
         """The same, with the refusal that asking would meet."""
@@ -86,6 +90,7 @@ class Explanation:
             else {"code": str(self.refused.code), "what": self.refused.what, "fix": self.refused.fix},
             "may_be_fewer": self.may_be_fewer,
             "most_rows": self.most_rows,
+            "epsilon_by_rows": dict(self.epsilon_by_rows),
         }
 
     @classmethod
@@ -116,6 +121,7 @@ class Explanation:
             else Refused(ErrorCode(refused["code"]), refused["what"], fix=refused["fix"]),
             may_be_fewer=found["may_be_fewer"],
             most_rows=found["most_rows"],
+            epsilon_by_rows=tuple((int(rows), each) for rows, each in found.get("epsilon_by_rows", {}).items()),
         )
 
     def __str__(self) -> str:
@@ -133,7 +139,11 @@ class Explanation:
         return "".join(parts) + render_list(self.notes)
 
     def _cost(self) -> str:
-        return f"costs epsilon {self.epsilon:g}, delta {self.delta:g}; protects each {self.unit} ({self.neighbors})"
+        protects = f"delta {self.delta:g}; protects each {self.unit} ({self.neighbors})"
+        if not self.epsilon_by_rows:
+            return f"costs epsilon {self.epsilon:g}, {protects}"
+        each = [f"{epsilon:g} for {rows} row{'' if rows == 1 else 's'}" for rows, epsilon in self.epsilon_by_rows]
+        return f"costs epsilon {', '.join(each)} that a clip lets each {self.unit} add, {protects}"
 
     def _refusal(self) -> list[str]:
         if self.refused is None:

@@ -9,7 +9,6 @@ from tacit.aggregates.base import ReleasedSelection, ReleasedVector, Releases
 from tacit.answers.clipping import Clipping
 from tacit.answers.post_processing_plan import PostProcessingPlan
 from tacit.answers.stored import Release, StoredClip
-from tacit.mechanisms.clipped_sum import ClippedSum
 from tacit.mechanisms.laplace import Laplace
 
 
@@ -20,10 +19,16 @@ def resolve_clip(recipe: PostProcessingPlan, release: Release) -> PostProcessing
     assert release.clip is not None
     rule = recipe.clipping.over(sum(map(len, release.parts)))
     noise = rule.laplace(release.clip.clip)
-    parts = Releases(_resolve(part, noise, release.clip.missing) for part in recipe.parts)
-    said = _describe(recipe.clipping, rule, release.clip) if any(release.parts) else ()  # no group, no clip
+    parts = resolve_parts(recipe.parts, noise, release.clip.missing)
+    how = f"which was chosen with {float(rule.choosing / rule.epsilon):.0%} of the epsilon"
+    said = describe_clip(recipe.clipping, release.clip, how) if any(release.parts) else ()  # no group, no clip
     notes = (*recipe.notes, *said)
     return replace(recipe, parts=parts, notes=notes, clipping=None)
+
+
+def resolve_parts(parts: Releases, noise: Laplace, missing: Fraction) -> Releases:
+    """The parts of a release whose clip is known, each with its noise and the part that is missing."""
+    return Releases(_resolve(part, noise, missing) for part in parts)
 
 
 def _resolve(part: ReleasedVector | ReleasedSelection, noise: Laplace, missing: Fraction) -> ReleasedVector:
@@ -31,14 +36,13 @@ def _resolve(part: ReleasedVector | ReleasedSelection, noise: Laplace, missing: 
     return replace(part, mechanism=noise, missing=missing, is_chosen=False)
 
 
-def _describe(clipping: Clipping, rule: ClippedSum, clip: StoredClip) -> tuple[str, ...]:
-    rows = clip.clip / max(1, clipping.per_row)
-    size = f"{rows:,.3g} row{'' if rows == 1 else 's'}"
-    what = f"What one {clipping.called} adds is clipped at what {size} can add at most"
+def describe_clip(clipping: Clipping, clip: StoredClip, how: str) -> tuple[str, ...]:
+    """What is said of a clip, of how it was chosen and of what it cuts off."""
+    what = f"What one {clipping.called} adds is clipped at what {describe_rows(clipping, clip.clip)} can add at most"
     if clip.whole <= 0:
         few = f"{what}, because there are too few of each {clipping.called} to choose by."
         return few, "What is cut off so is not known, and not in the intervals."
-    chosen = f"{what}, which was chosen with {float(rule.choosing / rule.epsilon):.0%} of the epsilon."
+    chosen = f"{what}, {how}."
     missing = float(clip.missing)
     about = "less than 0.1 %" if missing < 0.001 else f"about {100 * missing:.2g} %"
     return (
@@ -47,3 +51,9 @@ def _describe(clipping: Clipping, rule: ClippedSum, clip: StoredClip) -> tuple[s
         "noise, those of expressions the noise alone; what is cut off of one group may be more. Averages are those of "
         "what is left.",
     )
+
+
+def describe_rows(clipping: Clipping, clip: int) -> str:
+    """A clip as a number of rows."""
+    rows = clip / max(1, clipping.per_row)
+    return f"{rows:,.3g} row{'' if rows == 1 else 's'}"

@@ -72,6 +72,14 @@ def unpack(stored: bytes) -> Release:
     return _release(json.loads(stored))
 
 
+def read_clip(stored: bytes | None) -> StoredClip:
+    """The clip of a release that has one."""
+    assert stored is not None
+    clip = unpack(stored).clip
+    assert clip is not None
+    return clip
+
+
 def _release(found: Any) -> Release:
     groups = found["groups"]
     shown = None if groups is None else [tuple(_key(key) for key in group) for group in groups]

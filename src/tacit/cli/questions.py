@@ -114,7 +114,7 @@ def _explain_question(question: Question, analyst: str, policy: Policy) -> Expla
     """The explanation with whether asking would be refused; a ledger that cannot be read is a note."""
     from dataclasses import replace
 
-    from tacit.curator.admission import find_refusal, read_standings
+    from tacit.curator.admission import find_refusal, find_second_step, read_standings
     from tacit.curator.resources import budget_limits
     from tacit.ledger.reader import LedgerReader
     from tacit.plan.explain import explain
@@ -122,6 +122,7 @@ def _explain_question(question: Question, analyst: str, policy: Policy) -> Expla
 
     def explain_with(history: LedgerReader | None) -> Explanation:
         plan = Planner(policy, knows_only=None if history is None else history.knows_only).plan(question, analyst)
+        plan = find_second_step(plan, analyst, history)
         found = explain(plan, policy.asked_by(analyst), question.level)
         return found.refused_by(
             find_refusal(

@@ -162,7 +162,7 @@ class RemoteAnalyst:
         Raises
         ------
         Refused
-            Before any data is read; nothing is charged.
+            Before any data is read; nothing is charged. After a clip was charged for `within`, the text says so.
         Failed
             After the charge, which stays; nothing was released.
         LedgerError

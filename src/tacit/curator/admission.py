@@ -7,14 +7,16 @@ from contextlib import nullcontext, suppress
 
 from tacit.accounting.filters import BudgetCharge, BudgetStatus, compute_charge
 from tacit.answers.explanation import Explanation
+from tacit.answers.stored import read_clip
 from tacit.curator.locked_tables import hide_locked
 from tacit.curator.protocols import OpenCurator
-from tacit.errors import Refused
+from tacit.errors import ErrorCode, Refused
 from tacit.ledger.budget import BudgetLimits, admit
 from tacit.ledger.entries import ChargeRequest
 from tacit.ledger.reader import LedgerReader
 from tacit.ledger.table_locks import TableLock, check_unlocked
 from tacit.ledger.transaction import LedgerTransaction
+from tacit.plan.clip_plans import ClipChoicePlan
 from tacit.plan.compound_plan import AnyPlan
 from tacit.plan.explain import explain
 from tacit.plan.question import Question
@@ -35,12 +37,33 @@ def find_refusal(
 
     `own` and `shared` are what the analyst and all of them have spent, and of which caps; `history` is the ledger, or
     None where there is none yet. `live` are the tables that can be locked; which of them is said where `policy`, as the
-    analyst sees it, has no hidden ones. It is about now only: others may spend before the question is asked.
+    analyst sees it, has no hidden ones. It is about now only: others may spend before the question is asked. Of a
+    question whose clip is chosen first, what both steps cost for a clip of one row must fit.
     """
-    cost, answer = compute_charge(plan.loss, plan.delta), None
+    if isinstance(plan, ClipChoicePlan):
+        refused = _find_refusal(plan, compute_charge(plan.expected_loss), analyst, own, shared, history, live, policy)
+        if refused is None or refused.code is not ErrorCode.BUDGET:
+            return refused
+        fix = f"{refused.fix}, in place of within" if "epsilon=" in refused.fix else refused.fix
+        return Refused(refused.code, f"with a clip of one row, {refused.what}", fix=fix)
+    cost = compute_charge(plan.loss, plan.delta)
+    return _find_refusal(plan, cost, analyst, own, shared, history, live, policy)
+
+
+def _find_refusal(
+    plan: AnyPlan,
+    cost: BudgetCharge,
+    analyst: str,
+    own: BudgetStatus,
+    shared: BudgetStatus,
+    history: LedgerReader | None,
+    live: frozenset[str],
+    policy: Policy | None,
+) -> Refused | None:
+    answer = None
     locks: dict[str, TableLock] = {}
     if history is not None:
-        asked = ChargeRequest(analyst, (plan.key, encode(plan.loss)), cost)
+        asked = ChargeRequest(analyst, (plan.key, encode(plan.loss)), compute_charge(plan.loss, plan.delta))
         with history.store.read() as session:
             book = LedgerTransaction(session)
             answer = book.stored_answer(asked.question)
@@ -58,6 +81,21 @@ def find_refusal(
     return None
 
 
+def find_second_step(plan: AnyPlan, analyst: str, history: LedgerReader | None) -> AnyPlan:
+    """The plan that follows from a clip, where this analyst has paid for that; else the plan as it is.
+
+    What others have asked shows in nothing: without a charge of the analyst's own, the stored clip is not read.
+    """
+    if history is None or not isinstance(plan, ClipChoicePlan):
+        return plan
+    asked = ChargeRequest(analyst, (plan.key, encode(plan.loss)), compute_charge(plan.loss, plan.delta))
+    with history.store.read() as session:
+        book = LedgerTransaction(session)
+        stored = book.stored_answer(asked.question)
+        is_paid = stored is not None and book.payment(asked, stored) is not None
+    return plan.price_clip(read_clip(stored)) if is_paid else plan
+
+
 def explain_question(
     question: Question,
     plan: AnyPlan,
@@ -70,6 +108,7 @@ def explain_question(
     `tell` is `explain`, wherever it runs.
     """
     policy, ledger = curator.policy.asked_by(analyst), curator.ledger
+    plan = find_second_step(plan, analyst, ledger)
     found, standings = tell(plan, policy, question.level), (ledger.standing(analyst), ledger.overall())
     return found.refused_by(find_refusal(plan, analyst, *standings, ledger, curator.live_tables, policy))
 

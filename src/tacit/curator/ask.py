@@ -20,10 +20,12 @@ from tacit.answers.choosing_values import releases_read
 from tacit.answers.post_process import post_process
 from tacit.answers.post_processing_plan import AnyPostProcessingPlan, CompoundPostProcessingPlan
 from tacit.answers.read_value import read_value
-from tacit.answers.stored import Release, pack_all
+from tacit.answers.stored import Release, pack_all, read_clip
+from tacit.curator.admission import find_refusal
 from tacit.curator.locked_tables import hide_locked
 from tacit.engines.deadline import time_limit
-from tacit.errors import Failed, Refused
+from tacit.errors import Failed, Refused, SecondStepRefused
+from tacit.plan.clip_plans import ClipChoicePlan, FixedClipPlan, format_fraction
 from tacit.plan.plan import Plan
 from tacit.sampling.bits import refresh_bits
 
@@ -45,7 +47,37 @@ _PUBLIC_SECONDS = 10.0  # that reading public tables may take
 def ask(question: Question, analyst: str, curator: OpenCurator) -> Answer:
     """Return the private answer to a question, with its error bars and its receipt; or raise Refused, at no cost."""
     plan = curator.planner.plan(question, analyst)  # bounds, sensitivity, noise, what it costs
+    plan = settle_clip(plan, analyst, curator)  # where what it costs follows from a clip
     return answer(question, plan, analyst, curator)
+
+
+def settle_clip(
+    plan: AnyPlan, analyst: str, curator: OpenCurator, run: Callable[[AnyPlan], bytes] | None = None
+) -> AnyPlan:
+    """Return the plan to answer by: the plan itself, or where it chooses a clip first, what follows from the clip.
+
+    The clip is a question with its own charge, key and stored answer, so each step is charged once: a repeat is free,
+    and after a crash between the two the second goes on from the stored clip. What refuses the second gives back
+    nothing of the first, so where not even a clip of one row would fit, it is refused before anything is charged.
+    """
+    if not isinstance(plan, ClipChoicePlan):
+        return plan
+    ledger, policy = curator.ledger, curator.policy.asked_by(analyst)
+    standings = (ledger.standing(analyst), ledger.overall())
+    refused = find_refusal(plan, analyst, *standings, ledger, curator.live_tables, policy)
+    if refused is not None:
+        raise refused
+    run = run or (lambda each: release(each, curator.engine, curator.bits))
+    read_public(plan, curator.engine)  # too much of it is refused before anything is charged
+    claim = settle(plan, lambda: run(plan), analyst, curator, "")
+    clip = read_clip(claim.stored)
+    second = plan.price_clip(clip)
+    whole = plan.epsilon + second.epsilon_delta[0]
+    note = (
+        f"The privacy loss is epsilon {format_fraction(whole)} in all: {format_fraction(plan.epsilon)} of it chose the "
+        f"clip, which is entry {claim.receipt.entry} of the ledger."
+    )
+    return replace(second, recipe=replace(second.recipe, notes=(*second.recipe.notes, note)))
 
 
 def answer(
@@ -53,19 +85,42 @@ def answer(
     plan: AnyPlan,
     analyst: str,
     curator: OpenCurator,
-    run: Callable[[], bytes] | None = None,
+    run: Callable[[AnyPlan], bytes] | None = None,
     show: Callable[..., Answer] = post_process,
 ) -> Answer:
-    """Return the answer to a question that is planned.
+    """Return the answer to a question that is planned, and whose clip is settled where it has one.
 
     `run` is how the plan is released, here and without a limit by default; `show` is `post_process`, wherever it runs.
     """
+    if not isinstance(plan, FixedClipPlan):
+        return _answer(question, plan, analyst, curator, run, show)
+    try:
+        return _answer(question, plan, analyst, curator, run, show)
+    except Refused as refused:
+        raise _refuse_second_step(plan, refused) from None
+
+
+def _answer(
+    question: Question,
+    plan: AnyPlan,
+    analyst: str,
+    curator: OpenCurator,
+    run: Callable[[AnyPlan], bytes] | None,
+    show: Callable[..., Answer],
+) -> Answer:
     level = question.level  # an error of the question, before anything is charged
-    run = run or (lambda: release(plan, curator.engine, curator.bits))
+    run = run or (lambda each: release(each, curator.engine, curator.bits))
     recipe = read_public(plan, curator.engine)  # what everyone knows; too much of it is refused before it is charged
-    claim = settle(plan, run, analyst, curator, question.request)
+    claim = settle(plan, lambda: run(plan), analyst, curator, question.request)
     assert claim.stored is not None
     return show(claim.stored, recipe, claim.receipt, level)  # what is stored is what is shown
+
+
+def _refuse_second_step(plan: FixedClipPlan, refused: Refused) -> SecondStepRefused:
+    """The same refusal, which says that the first step was charged."""
+    first = f"the clip that this follows from was chosen first; its epsilon {format_fraction(plan.chosen_at)} is spent"
+    fix = f"{refused.fix}, in place of within" if "epsilon=" in refused.fix else refused.fix
+    return SecondStepRefused(refused.code, f"{refused.what}; {first}", fix=fix, retry_after=refused.retry_after)
 
 
 def can_list(read: PublicRead, engine: Engine) -> bool:

@@ -367,7 +367,7 @@ class Analyst:
             Privacy loss to spend, above 0. Exactly one of `epsilon` and `within` is given.
         within : mapping of str to number, optional
             The accuracy to reach: each named count or sum is within so much of its true value. The least epsilon that
-            reaches it is spent.
+            reaches it is spent. Where a clip is chosen from the data, that is charged first.
         confidence : number, default 0.95
             Probability with which each interval covers, from 0.01 to below 1; with `within`, with which it is reached.
         request : str, optional
@@ -384,7 +384,7 @@ class Analyst:
         Raises
         ------
         Refused
-            Before any data is read; nothing is charged.
+            Before any data is read; nothing is charged. After a clip was charged for `within`, the text says so.
         ParameterError
             If a parameter is out of range; nothing is charged.
         Failed

@@ -28,8 +28,10 @@ Floats = npt.NDArray[np.float64]
 
 _LEAST = 4.0
 _PER_OCTAVE = 1.5 * math.log(2)
+_PER_OCTAVE_PAID = 2.5 * math.log(2)  # where a clip that is too large costs epsilon
 _WITHIN = (np.arange(6) + 0.5) / 6  # places within an octave, at which the norms of its units are taken to be
 _SLOWEST = 0.4  # octaves that fall by less each would hold more and more in all
+_LOST_NOISE = 0.5  # of the noise of a group, which may be lost where the noise is given
 _MEAN_OF_GAUSSIAN = math.sqrt(2 / math.pi)
 
 
@@ -89,13 +91,40 @@ def choose_clip(
     return min(found)[1]
 
 
-def _find_occupied(noisy: Floats, epsilon: float, first: int) -> Floats:
-    """The counts of occupied cells, and zeros for others. Up to the octave `first` no gap counts."""
+def choose_clip_for_noise(
+    noisy: npt.NDArray[Any], clips: tuple[int, ...], groups: int, epsilon: float, noise: float, row: int = 1
+) -> ClipChoice:
+    """Return the smallest clip that loses no more of a group, by an estimate, than half the mean size of its `noise`.
+
+    So much noise each group gets, whichever clip is chosen: it is the epsilon of the sums that grows with the clip.
+    Half, because units that cannot be told from noise lose something too. Where no cell is occupied, it is what one row
+    adds at most. `noisy` and `epsilon` are those of `choose_clip`.
+
+    A cell that is taken for occupied by mistake g octaves up makes that epsilon 2^g times too large, and a budget does
+    not come back. So the threshold grows faster with g: by 2.5 ln 2 over epsilon for each octave.
+    """
+    counts = _find_occupied(noisy.astype(np.float64), epsilon, (row - 1).bit_length(), _PER_OCTAVE_PAID)
+    if not counts.any():
+        return ClipChoice(min(bisect_left(clips, row), len(clips) - 1), 1, 0.0, 0.0)
+    beyond = _extend_tail(counts, noisy.astype(np.float64), epsilon)
+    cut = _lost_by_unit(clips, noisy.shape[1])[1]
+    lost = np.tensordot(cut, counts, 2)
+    is_little = lost <= groups * noise * _LOST_NOISE
+    place = int(np.argmax(is_little)) if is_little.any() else len(clips) - 1
+    whole = float(np.sum((counts + beyond).sum(axis=1) * _sizes().mean(axis=1)))
+    return ClipChoice(place, 1, float(lost[place] + np.sum(cut[place] * beyond)), whole)
+
+
+def _find_occupied(noisy: Floats, epsilon: float, first: int, per_octave: float = _PER_OCTAVE) -> Floats:
+    """The counts of occupied cells, and zeros for others.
+
+    Up to the octave `first` no gap counts; after it the threshold grows by `per_octave` over epsilon.
+    """
     least = (_LEAST + math.log(noisy.shape[1])) / epsilon
     found, last = np.zeros_like(noisy), first
     for octave, row in enumerate(noisy):
         gap = max(0, octave - last - 1)
-        occupied = row > least + gap * _PER_OCTAVE / epsilon
+        occupied = row > least + gap * per_octave / epsilon
         if occupied.any():
             found[octave] = np.where(occupied, row, 0.0)
             last = max(last, octave)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tacit.aggregates.base import QuantileMeasurement, QuantizedArgument, TopKMeasurement, VectorMeasurement
 from tacit.canonical import Table, tag
+from tacit.mechanisms.clip_for_noise import ClipForNoise
 from tacit.mechanisms.clipped_sum import ClippedSum
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
@@ -18,6 +19,7 @@ from tacit.query.canonical import NODES
 
 PLANS: Table = {
     **NODES,
+    ClipForNoise: tag("ClipForNoise", "epsilon noise groups neighbors largest row"),
     ClippedSum: tag("ClippedSum", "epsilon delta groups neighbors largest nonnegative row"),
     Gaussian: tag("Gaussian", "variance"),
     QuantizedArgument: tag("Grid", "scalar step lower upper"),

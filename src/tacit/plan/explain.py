@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 from tacit.answers.chosen_bounds import describe_choice
@@ -15,14 +16,18 @@ from tacit.mechanisms.permute_and_flip import PermuteAndFlip
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.top_k import TopK
 from tacit.mechanisms.weighted_selection import WeightedGaussianSelection
+from tacit.plan.clip_plans import ClipChoicePlan, FixedClipPlan, format_fraction
 from tacit.plan.compound_plan import AnyPlan, CompoundPlan
 from tacit.plan.noise import AnyPart, ClippedPart, Pick, Shown
+from tacit.plan.plan import Plan
 from tacit.plan.split import MAX_GROUPS
 from tacit.policy.model import Policy
+from tacit.privacy.contribution_profile import BITS
 from tacit.query.nodes import ReleasedValue, walk
 from tacit.query.types import NUMERIC_TYPES
 
 _ROWS = (100, 1_000, 10_000)  # group sizes for which the error of a mean is shown
+_CLIPS = (1, 10, 100)  # rows of a unit for which the epsilon is shown, where it follows from a clip
 
 
 def explain(plan: AnyPlan, policy: Policy, confidence: Number) -> Explanation:
@@ -31,6 +36,8 @@ def explain(plan: AnyPlan, policy: Policy, confidence: Number) -> Explanation:
     epsilon, delta = plan.epsilon_delta
     if isinstance(plan, CompoundPlan):
         return _explain_compound(plan, policy, level)
+    if isinstance(plan, ClipChoicePlan):
+        return _explain_choice(plan, policy, level)
     return Explanation(
         epsilon=float(epsilon),
         delta=float(delta),
@@ -39,10 +46,39 @@ def explain(plan: AnyPlan, policy: Policy, confidence: Number) -> Explanation:
         groups=plan.recipe.groups,
         keys="" if plan.shown is None else _selection(plan.shown, plan.unit),
         confidence=float(level),
-        noise=tuple(_noise(part) for part in plan.parts),
+        noise=tuple(_noise_of(plan, part) for part in plan.parts),
         columns=tuple(_columns(plan.recipe, level)),
-        notes=(*describe_choice(plan.recipe.bounds), *plan.recipe.notes),
+        notes=(*describe_choice(plan.recipe.bounds), *plan.recipe.notes, *_notes_on_clip(plan)),
         most_rows=MAX_GROUPS,
+    )
+
+
+def _explain_choice(plan: ClipChoicePlan, policy: Policy, level: Fraction) -> Explanation:
+    """A question whose clip is chosen first: what that costs, and what both steps cost by the clip."""
+    priced = ((rows, plan.price_rows(rows)) for rows in _CLIPS)
+    by_rows = tuple((rows, float(plan.epsilon + rest)) for rows, rest in priced if rest is not None)
+    first = format_fraction(plan.epsilon)
+    notes = (
+        f"A clip is chosen first, for epsilon {first}, which is charged by itself. What the rest costs follows from "
+        "the clip; it is refused if that does not fit into what is left, and the first charge stays.",
+        "Once the clip is paid for, explain says what the rest costs. The width is that of the noise; what the clip "
+        "cuts off is estimated in the answer.",
+    )
+    asked = {name.lower(): float(width) for name, width in plan.wanted.widths}
+    columns = (replace(c, error=asked.get(c.name.lower(), c.error)) for c in _columns(plan.priced_recipe, level))
+    return Explanation(
+        epsilon=by_rows[0][1],
+        delta=0.0,
+        unit=plan.unit,
+        neighbors=str(policy.neighbors),
+        groups=plan.recipe.groups,
+        keys="",
+        confidence=float(level),
+        noise=tuple(_noise_of(plan, part) for part in plan.parts),
+        columns=tuple(columns),
+        notes=(*plan.recipe.notes, *notes),
+        most_rows=MAX_GROUPS,
+        epsilon_by_rows=by_rows,
     )
 
 
@@ -90,6 +126,25 @@ def _selection(shown: Shown, unit: str) -> str:
             f"and one that {many:,} hold where each holds {min(100, shown.mechanism.groups)} keys"
         )
     return f"a key is shown where its noisy count is at least {shown.mechanism.least():,}"
+
+
+def _notes_on_clip(plan: Plan) -> tuple[str, ...]:
+    """What is said where the clip is paid for, and the rest is not yet."""
+    if not isinstance(plan, FixedClipPlan):
+        return ()
+    first = format_fraction(plan.chosen_at)
+    return (f"The clip was paid for before, with epsilon {first}; the epsilon above is what the rest costs.",)
+
+
+def _noise_of(plan: Plan, part: AnyPart) -> Noise:
+    """The noise of a part, also where the clip is one step and the sums are the next."""
+    if isinstance(part, ClippedPart) and isinstance(plan, ClipChoicePlan):
+        return Noise(part.need.name, "clipped at a bound that is chosen first; discrete Laplace noise", None, None)
+    if isinstance(part, ClippedPart) and isinstance(plan, FixedClipPlan):
+        unit = part.need.unit / part.weight
+        moved, scale = plan.moved * unit, plan.noise.scale * unit / (1 << BITS)
+        return Noise(part.need.name, "discrete Laplace", float(moved), float(scale))
+    return _noise(part)
 
 
 def _noise(part: AnyPart) -> Noise:

@@ -65,7 +65,7 @@ _STATUS_DESCRIPTIONS = {
     404: "Not there.",
     406: "No media type of Accept is offered.",
     409: "The Idempotency-Key belongs to another question.",
-    422: "The question was understood and is not answered; nothing was charged.",
+    422: "The question was understood and is not answered; nothing was charged but what the text names.",
     423: "A table is locked since a question failed, until the owner unlocks it; nothing was charged.",
     429: "Too often.",
     503: "Busy, stopping, or the ledger cannot be used.",

@@ -117,6 +117,9 @@ class ExplanationBody(BaseModel):
     refused: RefusalBody | None
     may_be_fewer: bool
     most_rows: int | None
+    epsilon_by_rows: dict[str, float] = Field(
+        default={}, description="That of both steps, by the rows that a clip lets count, where it is chosen first."
+    )
     text: str = Field(description="The same in words.")
 
 

@@ -18,7 +18,7 @@ from tacit.answers.explanation import Explanation
 from tacit.answers.post_process import post_process
 from tacit.answers.schema import Schema
 from tacit.curator.admission import explain_question
-from tacit.curator.ask import answer, can_list, release
+from tacit.curator.ask import answer, can_list, release, settle_clip
 from tacit.curator.curator import Curator
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.plan.compound_plan import AnyPlan
@@ -133,15 +133,20 @@ class CuratorService:
 
         def first() -> Answer:
             plan = epoch.planner.plan(question, analyst)
-            run: Callable[[], bytes] = partial(release, plan, curator.engine, curator.bits, self._limit)
+
+            def run_here(each: AnyPlan) -> bytes:
+                return release(each, curator.engine, curator.bits, self._limit)
+
+            run: Callable[[AnyPlan], bytes] = run_here
             show: Callable[..., Answer] = post_process
             if plan.cells > _MANY and epoch.long_questions.is_open():
-                run = partial(epoch.long_questions.release, plan, self._limit)
+                run = partial(epoch.long_questions.release, seconds=self._limit)
                 show = partial(self._background.call, post_process)
             with self._start_limiter if plan.cells <= _SHORT else nullcontext():
                 if self._asking.is_closed:
                     raise stopping()
                 try:
+                    plan = settle_clip(plan, analyst, curator, run)
                     found = answer(question, plan, analyst, curator, run, show)
                 except ProcessClosed:
                     raise stopping("it goes on with the same charge") from None

@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable
 from typing import TypeVar
 
-from tacit.errors import ParameterError, Refused
+from tacit.errors import ParameterError, Refused, SecondStepRefused
 
 T = TypeVar("T")
 
@@ -32,7 +32,8 @@ async def delay_to_bucket(work: Awaitable[T], first: float = SMALLEST_BUCKET) ->
     """The outcome of some work, at a step's edge after it began; at once where first = 0, or where it is refused.
 
     A refusal depends on the question, the policy and the ledger, so its time may be seen. So may that of anything else
-    that reads no data: a repeat of a kept answer, a plan, a budget.
+    that reads no data: a repeat of a kept answer, a plan, a budget. A refusal after a first step that read data comes
+    at an edge, as that step's answer would.
 
     **What remains.** Among answers of at most T seconds there are log2(T/first) + 1 steps, so the time of one tells at
     most the logarithm of that in bits: five steps up to a third of a second, sixteen up to eleven minutes. A question
@@ -42,7 +43,9 @@ async def delay_to_bucket(work: Awaitable[T], first: float = SMALLEST_BUCKET) ->
     started = time.monotonic()
     try:
         found = await work
-    except (Refused, ParameterError, asyncio.CancelledError):
+    except (Refused, ParameterError, asyncio.CancelledError) as error:
+        if isinstance(error, SecondStepRefused):
+            await _sleep_to_bucket(started, first)
         raise
     except BaseException:
         await _sleep_to_bucket(started, first)

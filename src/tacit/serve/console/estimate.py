@@ -22,8 +22,10 @@ from tacit.answers.analyst_budget import AnalystBudget
 from tacit.answers.data_profile import DataProfile
 from tacit.answers.explanation import ColumnAccuracy as Accuracy
 from tacit.answers.explanation import Explanation
+from tacit.curator.admission import find_second_step
 from tacit.errors import Refused
 from tacit.ledger.ledger import Ledger
+from tacit.plan.clip_plans import ClipChoicePlan, format_fraction
 from tacit.plan.explain import explain
 from tacit.plan.planner import Planner
 from tacit.plan.question import Question
@@ -60,6 +62,7 @@ class QuestionEstimate:
     after: str  # what would be left, in words
     lines: tuple[ColumnEstimate, ...]
     curve: Markup
+    first: str = ""  # what choosing a clip costs, where that is charged first
 
     @property
     def within(self) -> str:
@@ -82,10 +85,11 @@ def estimate_question(
     question: Question, budget: AnalystBudget, planner: Planner, ledger: Ledger, profile: DataProfile | None = None
 ) -> QuestionEstimate:
     """What a question would cost at an epsilon or an accuracy, or Refused. Free: no data is touched."""
-    plan = planner.plan(question, budget.who)
+    plan = find_second_step(planner.plan(question, budget.who), budget.who, ledger)
     found = explain(plan, planner.policy.asked_by(budget.who), question.level)
-    price = compute_charge(plan.loss, plan.delta)
-    free = ledger.is_free(ledger.describe_request(budget.who, plan.loss, plan.key, delta=plan.delta))
+    price = compute_charge(plan.expected_loss if isinstance(plan, ClipChoicePlan) else plan.loss, plan.delta)
+    is_paid = ledger.is_free(ledger.describe_request(budget.who, plan.loss, plan.key, delta=plan.delta))
+    free = is_paid and not isinstance(plan, ClipChoicePlan)
     guards = (budget.own, budget.overall)
     fits = all(is_admitted(guard.spent, price, guard.cap) for guard in guards)
     least = min(remaining_epsilon(guard.spent, guard.cap, price.delta_a, price.delta_b) for guard in guards)
@@ -112,6 +116,7 @@ def estimate_question(
             for column in found.columns
         ),
         curve=_draw_error_curve(question, budget.who, planner, found, accuracies),
+        first=format_fraction(plan.epsilon) if isinstance(plan, ClipChoicePlan) else "",
     )
 
 

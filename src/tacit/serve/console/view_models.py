@@ -16,7 +16,7 @@ from tacit.answers.chart import chart_column
 from tacit.answers.columns import IntervalKind
 from tacit.answers.data_profile import DataProfile, TableProfile
 from tacit.answers.render import format_value
-from tacit.errors import TacitError
+from tacit.errors import SecondStepRefused, TacitError
 from tacit.policy.model import ROW_UNIT, Column, Key, Policy, Table
 from tacit.query.function_calls import FUNCTION_NAMES
 from tacit.query.timestamps import to_datetime
@@ -102,6 +102,7 @@ def _summarize(answer: Answer) -> str:
 def view_error(error: TacitError) -> dict[str, Any]:
     """An error with its place: the line, and the stretch of it to underline."""
     found: dict[str, Any] = error_to_dict(error)["error"]
+    found["is_second_step"] = isinstance(error, SecondStepRefused)
     at = found["at"]
     if at is not None:
         start = at["column"] - 1 - at["offset"]

@@ -213,3 +213,10 @@ def test_scikit_learns_own_checks_hold(kind):
     assert len(found) > 40
     assert [check["check_name"] for check in found if check["status"] == "failed"] == []
     assert {check["check_name"] for check in found if check["status"] == "xfail"} == set(WEIGHTED)
+
+
+@pytest.mark.parametrize("kind", [Lasso, ElasticNet])
+def test_a_penalty_that_would_leave_the_range_of_doubles_is_refused(kind):
+    with pytest.raises(ParameterError, match="alpha") as caught:
+        kind(epsilon=1, delta=1e-6, alpha=1e300, **PUBLIC).plan(5)
+    assert caught.value.fix == "alpha=1.0"

@@ -32,6 +32,7 @@ from tacit.curator.fit_charge import calibrate_to_charge
 from tacit.engines.unit_rows import OneRowPerUnit
 from tacit.errors import ErrorCode, ParameterError, Refused, TacitError
 from tacit.learn.feature_encoding import FeatureEncoding
+from tacit.learn.network import NetworkTraining
 from tacit.learn.released_weights import encode_weights, restore_model
 from tacit.plan.plan import MAX_EPSILON, MIN_EPSILON
 from tacit.plan.question import Question
@@ -86,12 +87,14 @@ def release_fit(
     most_cells: int | None = None,
     most_levels: int | None = None,
     most_tree_cells: int | None = None,
-    most_work: int | None = None,
+    most_weights: int | None = None,
+    most_seconds: float | None = None,
 ) -> tuple[ChargedFit, Reservation]:
     """The plan of a fit, and the claim with its released weights; or Refused, at no cost.
 
-    A server sets the limits: features, classes, levels of trees, sums that are kept for a split and the work of
-    training a network are public numbers, and too many are refused; `most_cells` is as `release` says.
+    A server sets the limits: features, classes, levels of trees, sums that are kept for a split, the weights of a
+    network and how long the declared rows take it are public numbers, and too many are refused; `most_cells` and
+    `most_seconds` are as `release` says.
     """
     policy, price = curator.policy.asked_by(analyst), to_rational_between("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
     if dialect is not None:
@@ -110,11 +113,8 @@ def release_fit(
     if most_classes is not None and study.plan.loss.outputs > most_classes:
         raise refuse_many_classes(study.plan.loss.outputs, most_classes)
     _check_trees(study.plan, most_levels, most_tree_cells)
-    work = getattr(study.plan.method, "work", 0)
-    if most_work is not None and work > most_work:
-        what = f"the training takes {work:.2g} products, and a server takes {most_work:.2g} at most"
-        raise Refused(ErrorCode.TOO_LARGE, what, fix="fewer epochs, narrower layers, or fewer columns")
-    return study, settle(study, lambda: study.release(curator, most_cells), analyst, curator, request)
+    _check_network(study.plan, most_weights, most_seconds)
+    return study, settle(study, lambda: study.release(curator, most_cells, most_seconds), analyst, curator, request)
 
 
 def _check_trees(plan: Any, most_levels: int | None, most_cells: int | None) -> None:
@@ -129,6 +129,21 @@ def _check_trees(plan: Any, most_levels: int | None, most_cells: int | None) -> 
     if most_cells is not None and plan.cells > most_cells:
         what = f"the trees keep {plan.cells:,} sums for a split, and a server takes {most_cells:,} at most"
         raise Refused(ErrorCode.TOO_LARGE, what, fix="max_bins=31, a lower max_leaf_nodes, or fewer columns")
+
+
+def _check_network(plan: Any, most_weights: int | None, most_seconds: float | None) -> None:
+    """Refuse a network that is larger or takes longer than a server allows. Public facts decide it."""
+    method = plan.method
+    if not isinstance(method, NetworkTraining):
+        return
+    fix = "hidden_layer_sizes=(64,), fewer epochs, or fewer columns"
+    if most_weights is not None and method.parameters > most_weights:
+        what = f"the network has {method.parameters:,} weights, and a server takes {most_weights:,} at most"
+        raise Refused(ErrorCode.TOO_LARGE, what, fix=fix)
+    seconds = method.estimate_seconds(plan.facts.rows)
+    if most_seconds is not None and seconds > most_seconds:
+        what = f"the training takes some {seconds:,.0f} seconds, and a server takes {most_seconds:,.0f} at most"
+        raise Refused(ErrorCode.TOO_LARGE, what, fix=fix)
 
 
 def refuse_many_classes(count: int, most: int) -> Refused:
@@ -183,16 +198,21 @@ class ChargedFit:
         """The tables that the engine reads, private and public ones."""
         return scanned_tables(self.node.source)
 
-    def release(self, curator: OpenCurator, most_cells: int | None = None) -> bytes:
+    def release(self, curator: OpenCurator, most_cells: int | None = None, most_seconds: float | None = None) -> bytes:
         """The released weights, ready to be stored.
 
-        `most_cells` limits rows times features times outputs, which is memory and work. Whether it is reached depends
-        on rows, so a fit that reaches it has failed: the charge stays, and the error is that of every failure.
+        `most_cells` limits rows times features times outputs, which is memory and work, and `most_seconds` how long a
+        network takes by an estimate. Whether one is reached depends on rows, so a fit that reaches it has failed: the
+        charge stays, and the error is that of every failure.
         """
         table = curator.engine.rows(self.node)  # type: ignore[attr-defined]  # `fit` saw it; rows, which stay here
         cells = table.num_rows * (len(self.features.names) + 1) * self.plan.loss.outputs
         if most_cells is not None and cells > most_cells:
             raise MemoryError("the rows of a fit are more than the server takes")
+        method = self.plan.method
+        seconds = method.estimate_seconds(table.num_rows) if isinstance(method, NetworkTraining) else 0.0
+        if most_seconds is not None and seconds > most_seconds:
+            raise MemoryError("training on the rows takes longer than the server takes")
         names = [feature.name for feature in self.features.all]
         columns = dict(zip(names, table.columns, strict=False))
         labels = self.estimator._encode(_to_labels(table.columns[-1]))

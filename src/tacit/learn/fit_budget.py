@@ -318,15 +318,20 @@ def _list_open() -> list[Path]:
     return [path for path in _registry.open if path in _registry.made or not has_ended(path)]
 
 
+def check_public(public: bool) -> bool:
+    """Whether rows are said to be public; an error where something else is said."""
+    if not isinstance(public, bool):
+        raise ParameterError("public", "must be True or False", fix="public=True, for rows that are no secret")
+    return public
+
+
 def charge_fit(estimator: object, guarantee: DpGuarantee, loss: Loss, *, public: bool = False) -> None:
     """Charge a fit to all budgets that it is inside of, before it uses data; Refused where one does not admit it.
 
     A fit of public rows is free. The second fit of a process that is in no budget warns, once, of what they cost
     together.
     """
-    if not isinstance(public, bool):
-        raise ParameterError("public", "must be True or False", fix="public=True, for rows that are no secret")
-    if public:
+    if check_public(public):
         return
     ancestors = {path for path in find_ancestors_accounts() if path not in _registry.made}
     paths = {Path(path) for path in _own_and_carried(estimator)} | ancestors

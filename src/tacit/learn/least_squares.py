@@ -16,6 +16,8 @@ from tacit.learn.losses import Array
 from tacit.learn.moments import SufficientStatistics
 from tacit.learn.penalized_sums import PenalizedSums
 
+_MOST_STRENGTH = 1e9
+
 
 class _SumsRegressor(Ridge):
     """What the regressors of released sums share: Ridge's plan by "newton", with another solve of the same sums."""
@@ -318,6 +320,9 @@ class ElasticNet(_SumsRegressor):
         """The declared alpha; or the universal threshold of the noise on X^T y, in its units and for one row."""
         declared = Ridge._penalty(self)
         if declared is not None:
+            if declared > _MOST_STRENGTH:
+                what = f"must be at most {_MOST_STRENGTH:.0e}; at 1 all weights are zero already"
+                raise ParameterError("alpha", what, fix="alpha=1.0")
             return declared
         noise = float(sums.noise.sigma) * facts.norm * sums.bound
         return noise * math.sqrt(2 * math.log(2 * facts.width)) / facts.rows

@@ -40,7 +40,8 @@ ESTIMATORS = (
 )
 MAX_TREE_LEVELS = 200  # trees times levels: each is a pass over the rows
 MAX_TREE_CELLS = 2**22  # sums that are kept for a split
-MAX_NETWORK_WORK = 10**10  # weights times rows of a step times steps: a minute or so
+MAX_WEIGHTS = 50_000  # of a network: each is some twenty bytes in the reply and in the ledger
+MAX_SECONDS = 120.0  # that training a network takes, by an estimate
 
 
 def fit_for_analyst(curator: Curator, analyst: str, form: FitBody, request: str) -> dict[str, Any]:
@@ -61,7 +62,8 @@ def fit_for_analyst(curator: Curator, analyst: str, form: FitBody, request: str)
         most_cells=MAX_FIT_CELLS,
         most_levels=MAX_TREE_LEVELS,
         most_tree_cells=MAX_TREE_CELLS,
-        most_work=MAX_NETWORK_WORK,
+        most_weights=MAX_WEIGHTS,
+        most_seconds=MAX_SECONDS,
     )
     return _to_dict(study, claim)
 

@@ -14,7 +14,8 @@ from tacit.query.parameters import MOST_PARAMETERS, bind_parameters
 
 _DECIMAL = re.compile(r"\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,2})?|\d{1,40}/\d{1,40}", re.ASCII)
 
-Scalar = StrictBool | StrictInt | StrictFloat | Annotated[str, Field(max_length=1000)] | None
+Finite = Annotated[StrictFloat, Field(allow_inf_nan=False)]  # what comes back is JSON, which has no other numbers
+Scalar = StrictBool | StrictInt | Finite | Annotated[str, Field(max_length=1000)] | None
 Parameter = Scalar | Annotated[list[Scalar], Field(max_length=10_000)]
 Number = StrictInt | StrictFloat | Annotated[str, Field(max_length=90, examples=["1/3"])]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from tests.support.forks import in_child, outcome
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -53,3 +54,23 @@ def test_a_perceptron_is_charged_once():
     with budget(epsilon=1.5, delta=1e-5) as account:
         model.fit(np.zeros((40, 2)), np.arange(40) % 2)
         assert account.spent_.epsilon <= 1
+
+
+def test_a_fork_that_trains_on_is_charged_by_itself():
+    model = nn.Linear(2, 1)
+    loader = DataLoader(TensorDataset(torch.zeros(100, 2)), batch_size=10)
+    with budget(epsilon=1.5, delta=1e-5) as account:
+        private = Private(model, torch.optim.SGD(model.parameters(), 0.1), loader, epsilon=1, delta=1e-6)
+
+        def step() -> None:
+            (rows,) = next(iter(private.loader))
+            private.step(model(rows).square().sum(1))
+
+        def is_refused() -> int:
+            with pytest.raises(Refused):
+                step()
+            return 7
+
+        step()
+        assert outcome(in_child(is_refused)) == 7  # another epsilon of 1 does not fit
+        assert account.fits_ == 1

@@ -9,7 +9,7 @@ from tests.support.ledgers import spent
 from torch import nn
 
 from tacit.curator.fit import ChargedFit, release_fit
-from tacit.errors import ErrorCode, ParameterError, Refused
+from tacit.errors import ErrorCode, Failed, ParameterError, Refused
 from tacit.learn.torch import MLPClassifier, MLPRegressor
 
 pytestmark = pytest.mark.slow
@@ -86,12 +86,24 @@ def test_modules_and_classes_of_an_analysts_own_are_refused(curator):
 
 
 def test_work_is_limited_by_public_numbers(curator):
-    with pytest.raises(Refused, match="products") as caught:
-        release_fit(network(epochs=100), QUESTION, "died", "ada", curator, 1, 1e-7, most_work=10**5)
-    assert caught.value.code is ErrorCode.TOO_LARGE and caught.value.fix
-    for sizes in ("ab", 7, [1] * 100, (10**9,)):
+    for more, limits, what in (
+        ({"epochs": 1000}, {"most_seconds": 10}, "some 50 seconds"),
+        ({"hidden_layer_sizes": (50,)}, {"most_weights": 300}, "350 weights"),
+    ):
+        with pytest.raises(Refused, match=what) as caught:
+            release_fit(network(**more), QUESTION, "died", "ada", curator, 1, 1e-7, **limits)
+        assert caught.value.code is ErrorCode.TOO_LARGE and caught.value.fix
+    with pytest.raises(ParameterError, match="steps"):
+        curator.analyst("ada").fit(network(rows=2**40, batch_size=1), QUESTION, target="died", epsilon=1, delta=1e-7)
+    for sizes in ("ab", 7, iter([3]), {3: 3}, [1] * 100, (10**9,)):
         with pytest.raises(ParameterError, match="hidden_layer_sizes"):
             curator.analyst("ada").fit(
                 network(hidden_layer_sizes=sizes), QUESTION, target="died", epsilon=1, delta=1e-7
             )
     assert spent(curator, "ada") == 0
+
+
+def test_rows_that_take_longer_than_the_declared_ones_end_in_a_failure_that_is_charged(curator):
+    with pytest.raises(Failed):
+        release_fit(network(rows=1, batch_size=1, epochs=50), QUESTION, "died", "ada", curator, 1, 1e-7, most_seconds=1)
+    assert 0.99 < float(spent(curator, "ada")) <= 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,7 +23,7 @@ from tacit.learn.facts import BitSource, Bounds, Missing
 from tacit.learn.labels import check_classes, check_discrete, encode_labels
 from tacit.learn.linear import Ridge
 from tacit.learn.losses import Array
-from tacit.learn.network import NetworkLoss, NetworkTraining
+from tacit.learn.network import MOST_NUMBERS, NetworkLoss, NetworkTraining
 from tacit.learn.noise import GridGaussian
 from tacit.learn.one import OneShotEstimator, ReleasePlan, scale_rows
 from tacit.learn.torch.accountant import Sampling, TrainingPlan, dyadic_rate
@@ -36,7 +36,7 @@ from tacit.sampling.uniform import draw_below
 _LEAST_SPEED, _MOST_SPEED = Fraction(1, 10**9), Fraction(10**9)
 _LEAST_CLIP, _MOST_CLIP = Fraction(1, 10**6), Fraction(10**6)  # as `Private` has them
 _MOST_LAYERS = 50
-_MOST_NUMBERS = 2**24  # weights of a network; and of gradients that a pass keeps, each of one row
+_MOST_STEPS = 10**7
 _SHARE = 20  # a batch is about one part in so many of the rows
 
 
@@ -76,14 +76,14 @@ class PerceptronPlan(ReleasePlan[TrainedRelease]):
         data = _RowsOrNone(torch.from_numpy(scale_rows(self.facts, features)).float(), torch.from_numpy(labels))
         optimizer = torch.optim.Adam(network.parameters(), float(method.learning_rate))
         with Private(
-            *(network, optimizer, DataLoader(data, batch_size=release.batch)),
+            *(network, optimizer, DataLoader(data, batch_size=release.batch, collate_fn=_keep)),
             noise_multiplier=release.training.multiplier,
             epochs=method.epochs,
             clip=method.clip,
             noise="exact",
             sampling=release.training.sampling,
             rows=self.facts.rows,
-            units_per_pass=max(1, min(max(2 * release.batch, 8), 4096, _MOST_NUMBERS // method.parameters)),
+            units_per_pass=method.units_per_pass,
             public=True,  # whoever planned it has charged it
             check=False,  # these networks keep examples apart
             bits=bits,
@@ -101,10 +101,16 @@ class PerceptronPlan(ReleasePlan[TrainedRelease]):
 class _RowsOrNone(TensorDataset):
     """Rows, of which there may be none: what fills up a pass, and is not counted, is then a row of zeros."""
 
-    def __getitem__(self, index: int) -> tuple[Tensor, ...]:
-        return (
-            super().__getitem__(index) if len(self) else tuple(each.new_zeros(each.shape[1:]) for each in self.tensors)
-        )
+    def __getitems__(self, indices: Sequence[int]) -> tuple[Tensor, ...]:
+        """All rows of a pass at once, as the loader asks for them."""
+        if len(self):
+            return tuple(each[torch.as_tensor(indices)] for each in self.tensors)
+        return tuple(each.new_zeros(len(indices), *each.shape[1:]) for each in self.tensors)
+
+
+def _keep(rows: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Rows of a pass that are together already."""
+    return rows
 
 
 def make_network(widths: tuple[int, ...]) -> nn.Sequential:
@@ -164,10 +170,13 @@ class _Perceptron(OneShotEstimator):
         per_epoch = -(-facts.rows // batch)
         epochs = to_integer("epochs", self.epochs, least=1)
         steps = epochs * per_epoch
+        if steps > _MOST_STEPS:
+            what = f"make {steps:,} steps, and {_MOST_STEPS:,} are the most"
+            raise ParameterError("epochs", what, fix="fewer epochs, or a larger batch_size")
         sampling: Sampling = "poisson" if facts.neighbors is Neighbors.ADD_REMOVE else "shuffled"
         coordinates = sum((before + 1) * after for before, after in pairwise(widths))
-        if coordinates > _MOST_NUMBERS:
-            what = f"make {coordinates:,} weights, and {_MOST_NUMBERS:,} are the most"
+        if coordinates > MOST_NUMBERS:
+            what = f"make {coordinates:,} weights, and {MOST_NUMBERS:,} are the most"
             raise ParameterError("hidden_layer_sizes", what, fix="hidden_layer_sizes=(64,), say")
         speed = to_rational_between("learning_rate", self.learning_rate, _LEAST_SPEED, _MOST_SPEED)
         clip = to_rational_between("clip", self.clip, _LEAST_CLIP, _MOST_CLIP)
@@ -188,12 +197,11 @@ class _Perceptron(OneShotEstimator):
     def _hidden(self) -> tuple[int, ...]:
         """The widths of the layers between the columns and the outputs."""
         given, fix = self.hidden_layer_sizes, "hidden_layer_sizes=(64,), say"
-        if isinstance(given, str) or not np.iterable(given):
+        if isinstance(given, str | bytes) or not isinstance(given, Sequence | np.ndarray):
             raise ParameterError("hidden_layer_sizes", "must be a sequence of widths", fix=fix)
-        widths = tuple(islice(given, _MOST_LAYERS + 1))
-        if len(widths) > _MOST_LAYERS:
+        if len(given) > _MOST_LAYERS:
             raise ParameterError("hidden_layer_sizes", f"has more than {_MOST_LAYERS} layers", fix=fix)
-        return tuple(to_integer("hidden_layer_sizes", each, least=1) for each in widths)
+        return tuple(to_integer("hidden_layer_sizes", each, least=1) for each in given)
 
     def _learn(self, plan: Any, features: Array, target: Any, bits: Bits) -> None:
         self.take(plan, plan.weights(features, self._encode(target), bits))

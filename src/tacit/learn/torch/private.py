@@ -13,6 +13,7 @@ move the parameters.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -24,7 +25,7 @@ from torch.utils.data import DataLoader
 
 from tacit.arithmetic import Number, to_integer, to_rational, to_rational_between
 from tacit.errors import ParameterError
-from tacit.learn.fit_budget import charge_fit
+from tacit.learn.fit_budget import charge_fit, check_public
 from tacit.learn.torch import noise as noises
 from tacit.learn.torch.accountant import Sampling, TrainingGuarantee, TrainingPlan, dyadic_rate
 from tacit.learn.torch.batches import (
@@ -224,7 +225,7 @@ class Private:
         self._compiled: tuple[Callable[..., Any], Callable[..., Any]] | None = None
         self._iteration: object = None
         self.steps_ = 0
-        self._public, self._is_charged = public, False
+        self._public, self._charged_in = check_public(public), 0
         self.loader = PrivateLoader(self)
 
     # -- the guarantee ------------------------------------------------------------------------------------------------
@@ -331,9 +332,9 @@ class Private:
         if self.steps_ >= self.plan.steps:
             what = f"all {self.plan.steps} planned steps are taken"
             raise ParameterError("epochs", what, fix="plan more epochs, at the privacy loss they have")
-        if not self._is_charged:
-            charge_fit(self, self.guarantee_, self.plan.loss(self.plan.steps), public=self._public)
-            self._is_charged = True
+        if not self._public and self._charged_in != os.getpid():  # a fork goes on by itself
+            charge_fit(self, self.guarantee_, self.plan.loss(self.plan.steps))
+            self._charged_in = os.getpid()
         self._pass = given
         self._versions = [(name, buffer, buffer._version) for name, buffer in self.model.named_buffers()]
         self._book.start()

@@ -34,7 +34,7 @@ from tacit.curator.ask import release, settle_clip
 from tacit.curator.curator import Curator
 from tacit.curator.resources import ledger_files
 from tacit.engines.reference import ReferenceEngine
-from tacit.errors import ErrorCode, Refused, SecondStepRefused
+from tacit.errors import ErrorCode, ParameterError, Refused, SecondStepRefused
 from tacit.ledger.entries import EntryKind
 from tacit.ledger.verify import verify
 from tacit.ledger.witness import Witness
@@ -456,7 +456,7 @@ def test_another_analyst_pays_for_both_steps_and_gets_the_same(curator):
 def test_explain_says_the_exact_price_to_who_paid_for_the_clip_only(curator):
     plan = first_step(curator)
     before = {name: curator.analyst(name).explain(BY_G, within={"n": 50}) for name in ("ada", "bo")}
-    settle_clip(plan, "ada", curator)
+    settle_clip(Question(BY_G, within={"n": 50}), plan, "ada", curator)
     after = curator.analyst("ada").explain(BY_G, within={"n": 50})
     assert before["ada"].epsilon_by_rows
     assert not after.epsilon_by_rows
@@ -554,3 +554,28 @@ def test_a_kill_between_the_steps_or_in_the_second_charges_nothing_twice(name, n
         assert spent(curator) == whole
         assert reserved(curator) == 2
         assert problems(curator) == ()
+
+
+@pytest.mark.slow
+def test_a_clip_that_another_paid_for_is_not_charged_where_the_rest_does_not_fit(write_policy):
+    with tacit.open(write_policy(overall=1)) as curator:
+        settle_clip(Question(BY_G, within={"n": 50}), first_step(curator), "ada", curator)
+        left = Fraction(curator.ledger.overall().remaining, GRAINS_PER_EPSILON)
+        curator.analyst("ada").ask("SELECT COUNT(*) AS n FROM visits", epsilon=left - Fraction("0.01"))
+        with pytest.raises(Refused, match="shared by all analysts") as caught:
+            curator.analyst("bo").ask(BY_G, within={"n": 50})
+        assert not isinstance(caught.value, SecondStepRefused) and spent(curator, "bo") == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("request_name", ["x" * 300, "\t", "used"])
+def test_a_name_that_the_second_step_cannot_have_is_refused_before_the_first(curator, request_name):
+    ada = curator.analyst("ada")
+    ada.ask("SELECT COUNT(*) AS n FROM visits", epsilon=0.001, request="used")
+    before = spent(curator)
+    with pytest.raises((ParameterError, Refused)) as caught:
+        ada.ask(BY_G, within={"n": 50}, request=request_name)
+    assert not isinstance(caught.value, SecondStepRefused) and spent(curator) == before
+    named = ada.ask(BY_G, within={"n": 50}, request="mine")
+    whole = spent(curator)
+    assert ada.ask(BY_G, within={"n": 50}, request="mine")["n"] == named["n"] and spent(curator) == whole

@@ -134,8 +134,12 @@ def test_what_no_price_gives(policy: Policy):
         plan_within(query, policy, {"s": Fraction(1, 100)}, USUAL)
     assert caught.value.code is ErrorCode.PARAMETER
     least = error(plan_for(query, policy, MAX_EPSILON), "s")
-    assert caught.value.fix == f'ask for no less than within={{"s": {float(least):.6g}}}'
-    assert plan_within(query, policy, {"s": least}, USUAL).epsilon_delta[0] <= MAX_EPSILON
+    start = 'ask for no less than within={"s": '
+    assert caught.value.fix.startswith(start) and caught.value.fix.endswith("}")
+    said = Fraction(caught.value.fix.removeprefix(start)[:-1])
+    assert least <= said < least * Fraction(100_001, 100_000)  # rounded up: what is said is reached
+    for reached in (least, said):
+        assert plan_within(query, policy, {"s": reached}, USUAL).epsilon_delta[0] <= MAX_EPSILON
     with pytest.raises(Refused, match="no epsilon is enough"):
         plan_within(query, policy, {"s": least - Fraction(1, 100)}, USUAL)
 

@@ -13,6 +13,7 @@ from tacit.curator.protocols import OpenCurator
 from tacit.errors import ErrorCode, Refused
 from tacit.ledger.budget import BudgetLimits, admit
 from tacit.ledger.entries import ChargeRequest
+from tacit.ledger.ledger import Ledger, refuse_used_name
 from tacit.ledger.reader import LedgerReader
 from tacit.ledger.table_locks import TableLock, check_unlocked
 from tacit.ledger.transaction import LedgerTransaction
@@ -60,7 +61,7 @@ def _find_refusal(
     live: frozenset[str],
     policy: Policy | None,
 ) -> Refused | None:
-    answer = None
+    answer, is_stored = None, False
     locks: dict[str, TableLock] = {}
     if history is not None:
         asked = ChargeRequest(analyst, (plan.key, encode(plan.loss)), compute_charge(plan.loss, plan.delta))
@@ -72,13 +73,41 @@ def _find_refusal(
             if book.open_claim(asked) is not None:
                 return None
             locks = book.locks_of(plan.tables & live) if answer is None else {}
+            is_stored = _is_stored(plan, answer, book)
     try:
         with nullcontext() if policy is None else hide_locked(plan.tables & live, policy):
             check_unlocked(locks, plan.tables & live)
-        admit(cost, analyst, own, shared if answer is None else None)
+        admit(cost, analyst, own, None if is_stored else shared)
     except Refused as refused:
         return Refused(refused.code, refused.what, fix=refused.fix)  # without the frames of its traceback
     return None
+
+
+def _is_stored(plan: AnyPlan, answer: bytes | None, book: LedgerTransaction) -> bool:
+    """Whether all of an answer is there; of a question whose clip is chosen first, the second step as well."""
+    if answer is None or not isinstance(plan, ClipChoicePlan):
+        return answer is not None
+    try:
+        second = plan.price_clip(read_clip(answer))
+    except Refused:
+        return False
+    return book.stored_answer((second.key, encode(second.loss))) is not None
+
+
+def find_name_refusal(plan: AnyPlan, analyst: str, request: str, ledger: Ledger) -> Refused | None:
+    """The refusal of a request's name that a question of two steps cannot have; ParameterError where it is no name.
+
+    A name that is in use belongs to another question, unless this analyst has paid for the first step before.
+    """
+    asked = ledger.describe_request(analyst, plan.loss, plan.key, delta=plan.delta, request=request)
+    if not request:
+        return None
+    with ledger.store.read() as session:
+        book = LedgerTransaction(session)
+        stored = book.stored_answer(asked.question)
+        is_paid = stored is not None and book.payment(asked, stored) is not None
+        is_used = book.of_request(analyst, request) is not None
+    return refuse_used_name(request) if is_used and not is_paid else None
 
 
 def find_second_step(plan: AnyPlan, analyst: str, history: LedgerReader | None) -> AnyPlan:

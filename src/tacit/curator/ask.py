@@ -21,10 +21,10 @@ from tacit.answers.post_process import post_process
 from tacit.answers.post_processing_plan import AnyPostProcessingPlan, CompoundPostProcessingPlan
 from tacit.answers.read_value import read_value
 from tacit.answers.stored import Release, pack_all, read_clip
-from tacit.curator.admission import find_refusal
+from tacit.curator.admission import find_name_refusal, find_refusal
 from tacit.curator.locked_tables import hide_locked
 from tacit.engines.deadline import time_limit
-from tacit.errors import Failed, Refused, SecondStepRefused
+from tacit.errors import Failed, ParameterError, Refused, SecondStepRefused
 from tacit.plan.clip_plans import ClipChoicePlan, FixedClipPlan, format_fraction
 from tacit.plan.plan import Plan
 from tacit.sampling.bits import refresh_bits
@@ -47,24 +47,30 @@ _PUBLIC_SECONDS = 10.0  # that reading public tables may take
 def ask(question: Question, analyst: str, curator: OpenCurator) -> Answer:
     """Return the private answer to a question, with its error bars and its receipt; or raise Refused, at no cost."""
     plan = curator.planner.plan(question, analyst)  # bounds, sensitivity, noise, what it costs
-    plan = settle_clip(plan, analyst, curator)  # where what it costs follows from a clip
+    plan = settle_clip(question, plan, analyst, curator)  # where what it costs follows from a clip
     return answer(question, plan, analyst, curator)
 
 
 def settle_clip(
-    plan: AnyPlan, analyst: str, curator: OpenCurator, run: Callable[[AnyPlan], bytes] | None = None
+    question: Question,
+    plan: AnyPlan,
+    analyst: str,
+    curator: OpenCurator,
+    run: Callable[[AnyPlan], bytes] | None = None,
 ) -> AnyPlan:
     """Return the plan to answer by: the plan itself, or where it chooses a clip first, what follows from the clip.
 
     The clip is a question with its own charge, key and stored answer, so each step is charged once: a repeat is free,
     and after a crash between the two the second goes on from the stored clip. What refuses the second gives back
-    nothing of the first, so where not even a clip of one row would fit, it is refused before anything is charged.
+    nothing of the first, so where not even a clip of one row would fit, it is refused before anything is charged, and
+    so is a name of the request that the second could not have.
     """
     if not isinstance(plan, ClipChoicePlan):
         return plan
     ledger, policy = curator.ledger, curator.policy.asked_by(analyst)
     standings = (ledger.standing(analyst), ledger.overall())
     refused = find_refusal(plan, analyst, *standings, ledger, curator.live_tables, policy)
+    refused = refused or find_name_refusal(plan, analyst, question.request, ledger)
     if refused is not None:
         raise refused
     run = run or (lambda each: release(each, curator.engine, curator.bits))
@@ -96,7 +102,7 @@ def answer(
         return _answer(question, plan, analyst, curator, run, show)
     try:
         return _answer(question, plan, analyst, curator, run, show)
-    except Refused as refused:
+    except (Refused, ParameterError) as refused:
         raise _refuse_second_step(plan, refused) from None
 
 
@@ -116,7 +122,7 @@ def _answer(
     return show(claim.stored, recipe, claim.receipt, level)  # what is stored is what is shown
 
 
-def _refuse_second_step(plan: FixedClipPlan, refused: Refused) -> SecondStepRefused:
+def _refuse_second_step(plan: FixedClipPlan, refused: Refused | ParameterError) -> SecondStepRefused:
     """The same refusal, which says that the first step was charged."""
     first = f"the clip that this follows from was chosen first; its epsilon {format_fraction(plan.chosen_at)} is spent"
     fix = f"{refused.fix}, in place of within" if "epsilon=" in refused.fix else refused.fix

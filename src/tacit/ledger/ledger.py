@@ -361,8 +361,7 @@ class Ledger(LedgerReader):
         guards = self._guards(book, asked.analyst)
         named = book.of_request(asked.analyst, asked.request) if asked.request else None
         if named is not None and named.question != asked.question:
-            what = f"the request {asked.request!r} belongs to another question"
-            raise Refused(ErrorCode.REQUEST, what, fix="give every question a name of its own, such as a new UUID")
+            raise refuse_used_name(asked.request)
         stored = book.stored_answer(asked.question)
         if named is not None:
             charge = book.entry_at(named.claim) if named.kind is EntryKind.RESUME else named
@@ -521,6 +520,12 @@ def _compute_charge(loss: Loss, delta: Fraction) -> tuple[str, BudgetCharge]:
     if min(cost.grains) < 0:
         raise ParameterError("loss", "its epsilon is below zero", fix="a scale and a sensitivity are never negative")
     return encode(loss), cost
+
+
+def refuse_used_name(request: str) -> Refused:
+    """The refusal of a name that belongs to another question of the analyst's."""
+    what = f"the request {request!r} belongs to another question"
+    return Refused(ErrorCode.REQUEST, what, fix="give every question a name of its own, such as a new UUID")
 
 
 def _load_reserve_entry(book: LedgerTransaction, claim: Reservation) -> Entry:

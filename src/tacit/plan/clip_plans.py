@@ -136,7 +136,7 @@ class ClipChoicePlan(Plan):
         """Return the second step for the clip that was released; or SecondStepRefused where no epsilon is enough."""
         epsilon = self._price(found.clip)
         if epsilon is None:
-            raise self._refuse_clip(found)
+            raise self._refuse_clip()
         noise = _noise_at(epsilon, self.clipping, found.clip)
         key = _hash((self.asked, "fixed clip", 1, self.choice.largest, found.clip, noise))
         how = f"which was chosen first, with epsilon {format_fraction(self.epsilon)}"
@@ -166,14 +166,12 @@ class ClipChoicePlan(Plan):
         near = self.row_epsilon * clip / max(1, self.clipping.per_row)  # the noise is in proportion to the clip
         return _find_epsilon(self.recipe, self.clipping, self.wanted, clip, near)
 
-    def _refuse_clip(self, found: StoredClip) -> SecondStepRefused:
-        most = _recipe_with(self.recipe, _noise_at(MAX_EPSILON, self.clipping, found.clip))
+    def _refuse_clip(self) -> SecondStepRefused:
         return SecondStepRefused(
             ErrorCode.PARAMETER,
             f"no epsilon is enough for this accuracy: the largest is {MAX_EPSILON}. That follows from the clip, which "
             f"was chosen first; its epsilon {format_fraction(self.epsilon)} stays charged",
-            fix=f"give epsilon=1 in place of within; with this clip no less than "
-            f"within={{{self.wanted.describe_errors(most)}}} is reached",
+            fix="give epsilon=1 in place of within; another width is another question, and its clip is charged again",
         )
 
 

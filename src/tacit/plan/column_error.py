@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +12,8 @@ from tacit.answers.post_processing_plan import PostProcessingPlan
 from tacit.arithmetic import to_rational
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.query.nodes import ReleasedValue
+
+_SIX_DIGITS = Context(prec=6, rounding=ROUND_CEILING)
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,12 @@ class WantedAccuracy:
     def describe_errors(self, recipe: PostProcessingPlan) -> str:
         """The widths that a recipe reaches, as `within` takes them."""
         errors = ((name, find_column_error(recipe, name, self.confidence)) for name, _ in self.widths)
-        return ", ".join(f'"{name}": {float(error):.6g}' for name, error in errors)
+        return ", ".join(f'"{name}": {_round_up(error):g}' for name, error in errors)
+
+
+def _round_up(error: Fraction) -> Decimal:
+    """A number of six digits that is not below an error: a width that is reached."""
+    return _SIX_DIGITS.divide(Decimal(error.numerator), Decimal(error.denominator)).normalize(_SIX_DIGITS)
 
 
 def find_column_error(recipe: PostProcessingPlan, name: str, confidence: Fraction) -> Fraction:

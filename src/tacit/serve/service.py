@@ -146,7 +146,7 @@ class CuratorService:
                 if self._asking.is_closed:
                     raise stopping()
                 try:
-                    plan = settle_clip(plan, analyst, curator, run)
+                    plan = settle_clip(question, plan, analyst, curator, run)
                     found = answer(question, plan, analyst, curator, run, show)
                 except ProcessClosed:
                     raise stopping("it goes on with the same charge") from None

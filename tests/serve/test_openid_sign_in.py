@@ -385,11 +385,58 @@ def test_failures_wait_like_wrong_passwords(visitor, remote):
     remote.reset()
     spent = []
     for _ in range(7):
+        state = parse_qs(urlsplit(start(visit)).query)["state"][0]
         began = time.monotonic()
-        assert visit.get("/oidc/callback?code=x&state=y").status_code == 403
+        assert visit.get(f"/oidc/callback?code=x&state={state}").status_code == 401
         spent.append(time.monotonic() - began)
     assert spent[-1] > 0.3  # ten are free; then 0.25, 0.5 and 1 second, less what is forgotten meanwhile
     assert sign_in(visitor()).status_code == 200  # from elsewhere
+
+
+IMAGE = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"}
+
+
+@pytest.mark.parametrize("headers", [{}, IMAGE], ids=["no headers", "image"])
+def test_a_page_elsewhere_slows_nobody_down(visitor, remote, headers):
+    visit = visitor()
+    back = approve(start(visit))
+    address = visit.client.headers["X-Forwarded-For"]
+    elsewhere = visitor(**{"X-Forwarded-For": address})  # the same browser, which sends no cookie from there
+    for query in ("", "?code=x&state=y", f"?{urlsplit(back).query}", "?state=a&state=b") * 6:
+        response = elsewhere.client.get(f"/console/oidc/callback{query}", headers=headers)
+        assert_refused(elsewhere, response, "forbidden", 403)
+        assert not any(each.startswith(FLOW) for each in response.headers.get_list("set-cookie"))
+    began = time.monotonic()
+    assert visit.client.get(back).status_code == 200
+    assert time.monotonic() - began < 2  # a try after 24 failures waits for four seconds
+
+
+def test_a_flow_that_was_begun_is_spoiled_by_no_other_response(visitor, remote):
+    visit = visitor()
+    back = approve(start(visit))
+    for query in ("", "?code=x&state=y", "?error=access_denied"):  # a link elsewhere comes with the cookie
+        response = visit.get(f"/oidc/callback{query}")
+        assert response.status_code == 403 and FLOW in visit.client.cookies
+    assert visit.client.get(back).status_code == 200 and FLOW not in visit.client.cookies
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
+        {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
+        {"Sec-Fetch-Mode": "cors"},
+        {"Sec-Fetch-Dest": "empty"},
+    ],
+    ids=str,
+)
+def test_a_response_is_taken_from_a_navigation_only(visitor, remote, headers):
+    visit = visitor()
+    back = approve(start(visit))
+    response = visit.client.get(back, headers=headers)
+    assert response.status_code == 403 and FLOW in visit.client.cookies and remote.asked["/token"] == 0
+    whole = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    assert visit.client.get(back, headers=whole).status_code == 200
 
 
 def test_a_provider_that_is_slow_delays_nobody_else(visitor, remote, served, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import logging
 import signal
 import socket
@@ -17,6 +18,8 @@ from tests.support.console import Page, Visitor
 from tests.support.identity_provider import (
     CLIENT,
     SECRET,
+    ec_key,
+    public_jwk,
     public_pem,
     rsa_key,
     run_identity_provider,
@@ -253,6 +256,21 @@ def test_a_forged_token_is_refused(visitor, remote, make):
     assert_refused(visit, sign_in(visit), "authentication", 401)
 
 
+@pytest.mark.parametrize(
+    "damaged", [{"crv": "bogus"}, {"crv": ["P-256"]}, {"crv": "P-521"}, {"x": "AA"}, {"y": {}}], ids=str
+)
+def test_a_damaged_key_of_the_provider_is_refused(visitor, remote, damaged, monkeypatch, caplog):
+    monkeypatch.setattr(provider_module, "KEY_SECONDS", 0.0)
+    kid = f"damaged {damaged}"
+    remote.keys.append({**public_jwk(ec_key(), kid), **damaged})
+    remote.make_token = lambda claims: sign_token(claims, ec_key(), alg="ES256", kid=kid)
+    visit = visitor()
+    assert_refused(visit, sign_in(visit), "authentication", 401)
+    assert "not valid by a damaged key" in caplog.text
+    remote.reset()
+    assert sign_in(visit).status_code == 200
+
+
 def test_a_response_of_another_issuer_is_refused(visitor, remote):
     visit = visitor()
     back = approve(start(visit))
@@ -323,7 +341,7 @@ def test_an_owner_comes_in_when_linked_by_subject(visitor, remote):
     assert sign_in(visit).status_code == 200 and visit.get("/owner").status_code == 200
 
 
-@pytest.mark.parametrize("change", ["unlink", "link another", "rotate"])
+@pytest.mark.parametrize("change", ["unlink", "link another", "unlink and link", "link again", "rotate"])
 def test_a_session_ends_with_its_link_and_with_a_rotation(visitor, remote, served, change):
     people, own = served.clinic.people, LinkedIdentity(remote.issuer, IdentityClaim.SUBJECT, ADA)
     before = people.read_bytes()
@@ -336,11 +354,30 @@ def test_a_session_ends_with_its_link_and_with_a_rotation(visitor, remote, serve
             credentials.unlink_identity(people, "ada")
         elif change == "link another":
             credentials.link_identity(people, "ada", LinkedIdentity(remote.issuer, IdentityClaim.SUBJECT, "99"))
+        elif change in {"unlink and link", "link again"}:  # the same account, with no request between
+            if change == "unlink and link":
+                credentials.unlink_identity(people, "ada")
+            credentials.link_identity(people, "ada", own)
         else:
             credentials.rotate_credential(people, "ada")
             assert credentials.read_credentials(people).find("ada").identity == own  # the link stays
         assert visit.get("/learn").status_code == 303
         assert by_password.get("/learn").status_code == (303 if change == "rotate" else 200)
+    finally:
+        _put_back(people, before)
+
+
+def test_a_link_of_an_older_file_stays_good(visitor, remote, served):
+    people = served.clinic.people
+    before = people.read_bytes()
+    written = json.loads(before)
+    del written["people"]["ada"]["identity"]["serial"]
+    try:
+        _put_back(people, json.dumps(written).encode())
+        visit = visitor()
+        assert sign_in(visit).status_code == 200 and visit.get("/learn").status_code == 200
+        credentials.link_identity(people, "ada", LinkedIdentity(remote.issuer, IdentityClaim.SUBJECT, ADA))
+        assert visit.get("/learn").status_code == 303
     finally:
         _put_back(people, before)
 

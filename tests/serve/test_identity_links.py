@@ -146,3 +146,51 @@ def test_the_commands_link_list_and_unlink(path, opened, monkeypatch):
     for wrong in (["link", "ada"], ["link", "ada", "--subject", "1", "--email", "a@b"], ["unlink", "eve"]):
         with pytest.raises(ParameterError):
             run(*wrong)
+
+
+def test_a_link_is_another_one_each_time(path, opened):
+    serials = set()
+    for _ in range(3):
+        credentials.link_identity(path, "ada", by_subject("1"))
+        serials.add(opened.identity("ada").serial)
+        assert opened.by_identity(LOGIN, "1") == User("ada", Role.ANALYST)
+        assert opened.identity("ada") == by_subject("1")  # the account is the same
+    credentials.unlink_identity(path, "ada")
+    credentials.link_identity(path, "ada", by_subject("1"))
+    assert len({*serials, opened.identity("ada").serial}) == 4 and min(map(len, serials)) == 32
+    linked = opened.identity("ada")
+    credentials.rotate_credential(path, "ada")
+    assert opened.identity("ada").serial == linked.serial  # no new link
+
+
+def test_a_link_without_a_serial_is_read(path, opened):
+    written = json.loads(path.read_text())
+    written["people"]["ada"]["identity"] = {"issuer": LOGIN, "claim": "sub", "value": "1"}
+    path.write_text(json.dumps(written))
+    assert opened.by_identity(LOGIN, "1") == User("ada", Role.ANALYST) and opened.identity("ada").serial == ""
+    with pytest.raises(ParameterError, match="linked to ada"):
+        credentials.link_identity(path, "ben", by_subject("1"))
+    credentials.link_identity(path, "ben", by_subject("2"))
+    assert opened.by_identity(LOGIN, "1") == User("ada", Role.ANALYST)  # another's link changes nothing
+
+
+@pytest.mark.parametrize("given", [f"{LOGIN}/", LOGIN.upper(), "https://other.example.org"])
+@pytest.mark.parametrize("account", [("--subject", "-1 $x"), ("--email", "a@example.org")], ids=lambda each: each[0])
+def test_an_issuer_that_is_not_the_servers_is_refused(path, opened, monkeypatch, given, account):
+    monkeypatch.setenv(ISSUER, LOGIN)
+    option, value = account
+    before, policy = path.read_bytes(), str(path.with_suffix(".toml"))
+
+    def run(*words):
+        return CliRunner().invoke(app, list(words), catch_exceptions=False)
+
+    words = ["analyst", "link", "ada", f"{option}={value}", "-p", policy]
+    with pytest.raises(ParameterError, match=f"issuer: .*{ISSUER} is {LOGIN}") as caught:
+        run(*words, "--issuer", given)
+    assert path.read_bytes() == before
+    done = run(*shlex.split(caught.value.fix)[1:])  # the fix works as it is written
+    assert done.exit_code == 0 and f"{value} of {LOGIN}." in done.output
+    assert opened.identity("ada").issuer == LOGIN
+    assert run(*words, "--issuer", LOGIN).exit_code == 0  # the same one may be said
+    monkeypatch.delenv(ISSUER)
+    assert run(*words, "--issuer", "https://other.example.org").exit_code == 0  # nothing says that it is wrong

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import logging
 import signal
 import socket
@@ -17,6 +18,8 @@ from tests.support.console import Page, Visitor
 from tests.support.identity_provider import (
     CLIENT,
     SECRET,
+    ec_key,
+    public_jwk,
     public_pem,
     rsa_key,
     run_identity_provider,
@@ -253,6 +256,21 @@ def test_a_forged_token_is_refused(visitor, remote, make):
     assert_refused(visit, sign_in(visit), "authentication", 401)
 
 
+@pytest.mark.parametrize(
+    "damaged", [{"crv": "bogus"}, {"crv": ["P-256"]}, {"crv": "P-521"}, {"x": "AA"}, {"y": {}}], ids=str
+)
+def test_a_damaged_key_of_the_provider_is_refused(visitor, remote, damaged, monkeypatch, caplog):
+    monkeypatch.setattr(provider_module, "KEY_SECONDS", 0.0)
+    kid = f"damaged {damaged}"
+    remote.keys.append({**public_jwk(ec_key(), kid), **damaged})
+    remote.make_token = lambda claims: sign_token(claims, ec_key(), alg="ES256", kid=kid)
+    visit = visitor()
+    assert_refused(visit, sign_in(visit), "authentication", 401)
+    assert "not valid by a damaged key" in caplog.text
+    remote.reset()
+    assert sign_in(visit).status_code == 200
+
+
 def test_a_response_of_another_issuer_is_refused(visitor, remote):
     visit = visitor()
     back = approve(start(visit))
@@ -323,7 +341,7 @@ def test_an_owner_comes_in_when_linked_by_subject(visitor, remote):
     assert sign_in(visit).status_code == 200 and visit.get("/owner").status_code == 200
 
 
-@pytest.mark.parametrize("change", ["unlink", "link another", "rotate"])
+@pytest.mark.parametrize("change", ["unlink", "link another", "unlink and link", "link again", "rotate"])
 def test_a_session_ends_with_its_link_and_with_a_rotation(visitor, remote, served, change):
     people, own = served.clinic.people, LinkedIdentity(remote.issuer, IdentityClaim.SUBJECT, ADA)
     before = people.read_bytes()
@@ -336,11 +354,30 @@ def test_a_session_ends_with_its_link_and_with_a_rotation(visitor, remote, serve
             credentials.unlink_identity(people, "ada")
         elif change == "link another":
             credentials.link_identity(people, "ada", LinkedIdentity(remote.issuer, IdentityClaim.SUBJECT, "99"))
+        elif change in {"unlink and link", "link again"}:  # the same account, with no request between
+            if change == "unlink and link":
+                credentials.unlink_identity(people, "ada")
+            credentials.link_identity(people, "ada", own)
         else:
             credentials.rotate_credential(people, "ada")
             assert credentials.read_credentials(people).find("ada").identity == own  # the link stays
         assert visit.get("/learn").status_code == 303
         assert by_password.get("/learn").status_code == (303 if change == "rotate" else 200)
+    finally:
+        _put_back(people, before)
+
+
+def test_a_link_of_an_older_file_stays_good(visitor, remote, served):
+    people = served.clinic.people
+    before = people.read_bytes()
+    written = json.loads(before)
+    del written["people"]["ada"]["identity"]["serial"]
+    try:
+        _put_back(people, json.dumps(written).encode())
+        visit = visitor()
+        assert sign_in(visit).status_code == 200 and visit.get("/learn").status_code == 200
+        credentials.link_identity(people, "ada", LinkedIdentity(remote.issuer, IdentityClaim.SUBJECT, ADA))
+        assert visit.get("/learn").status_code == 303
     finally:
         _put_back(people, before)
 
@@ -385,11 +422,58 @@ def test_failures_wait_like_wrong_passwords(visitor, remote):
     remote.reset()
     spent = []
     for _ in range(7):
+        state = parse_qs(urlsplit(start(visit)).query)["state"][0]
         began = time.monotonic()
-        assert visit.get("/oidc/callback?code=x&state=y").status_code == 403
+        assert visit.get(f"/oidc/callback?code=x&state={state}").status_code == 401
         spent.append(time.monotonic() - began)
     assert spent[-1] > 0.3  # ten are free; then 0.25, 0.5 and 1 second, less what is forgotten meanwhile
     assert sign_in(visitor()).status_code == 200  # from elsewhere
+
+
+IMAGE = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"}
+
+
+@pytest.mark.parametrize("headers", [{}, IMAGE], ids=["no headers", "image"])
+def test_a_page_elsewhere_slows_nobody_down(visitor, remote, headers):
+    visit = visitor()
+    back = approve(start(visit))
+    address = visit.client.headers["X-Forwarded-For"]
+    elsewhere = visitor(**{"X-Forwarded-For": address})  # the same browser, which sends no cookie from there
+    for query in ("", "?code=x&state=y", f"?{urlsplit(back).query}", "?state=a&state=b") * 6:
+        response = elsewhere.client.get(f"/console/oidc/callback{query}", headers=headers)
+        assert_refused(elsewhere, response, "forbidden", 403)
+        assert not any(each.startswith(FLOW) for each in response.headers.get_list("set-cookie"))
+    began = time.monotonic()
+    assert visit.client.get(back).status_code == 200
+    assert time.monotonic() - began < 2  # a try after 24 failures waits for four seconds
+
+
+def test_a_flow_that_was_begun_is_spoiled_by_no_other_response(visitor, remote):
+    visit = visitor()
+    back = approve(start(visit))
+    for query in ("", "?code=x&state=y", "?error=access_denied"):  # a link elsewhere comes with the cookie
+        response = visit.get(f"/oidc/callback{query}")
+        assert response.status_code == 403 and FLOW in visit.client.cookies
+    assert visit.client.get(back).status_code == 200 and FLOW not in visit.client.cookies
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
+        {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
+        {"Sec-Fetch-Mode": "cors"},
+        {"Sec-Fetch-Dest": "empty"},
+    ],
+    ids=str,
+)
+def test_a_response_is_taken_from_a_navigation_only(visitor, remote, headers):
+    visit = visitor()
+    back = approve(start(visit))
+    response = visit.client.get(back, headers=headers)
+    assert response.status_code == 403 and FLOW in visit.client.cookies and remote.asked["/token"] == 0
+    whole = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    assert visit.client.get(back, headers=whole).status_code == 200
 
 
 def test_a_provider_that_is_slow_delays_nobody_else(visitor, remote, served, monkeypatch):

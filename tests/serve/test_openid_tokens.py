@@ -169,6 +169,33 @@ def test_short_and_damaged_keys_are_refused():
             verify(sign_token(make_claims(), rsa_key()), [{**public_jwk(rsa_key()), **damaged}])
 
 
+@pytest.mark.parametrize("key", [rsa_key(), ec_key()], ids=["RSA", "EC"])
+@pytest.mark.parametrize(
+    "value", ["", "bogus", "AA", "%%", "\ud800", "\N{SNOWMAN}", "A" * 5000, None, 7, True, [1], {}]
+)
+def test_no_value_in_a_key_is_more_than_a_refusal(key, value):
+    algorithm, good = ("ES256" if key is ec_key() else "RS256"), public_jwk(key)
+    token = sign_token(make_claims(), key, alg=algorithm)
+    for name in set(good) - {"kty", "kid"}:
+        with pytest.raises(BadToken, match=r"key|signature"):
+            verify(token, [{**good, name: value}])
+        with pytest.raises(BadToken, match=r"key|signature"):
+            verify(token, [{other: good[other] for other in good if other != name}])
+    for name in ("kty", "kid", "use", "alg"):
+        with pytest.raises(UnknownKey):
+            verify(token, [{**good, name: value}])
+
+
+def test_a_curve_belongs_to_its_algorithm():
+    token = sign_token(make_claims(), ec_key(), alg="ES256")
+    for curve in ("P-384", "P-521", "secp256k1", "p-256"):
+        with pytest.raises(BadToken, match="damaged key"):
+            verify(token, [{**public_jwk(ec_key()), "crv": curve}])
+    for algorithm in ("ES384", "ES512"):
+        with pytest.raises(BadToken, match="damaged key"):
+            verify(sign_token(make_claims(), ec_key(), alg=algorithm), [public_jwk(ec_key())])
+
+
 @pytest.mark.parametrize(
     "token",
     [

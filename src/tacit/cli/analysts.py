@@ -88,9 +88,16 @@ def link(
         fix = f"tacit analyst link {own} --subject SUBJECT"
         raise ParameterError("subject", "exactly one of --subject and --email is needed", fix=fix)
     claim = credentials.IdentityClaim.SUBJECT if subject else credentials.IdentityClaim.EMAIL
-    place = issuer or os.environ.get(ISSUER, "")
+    given = f"--subject={shlex.quote(subject)}" if subject else f"--email={shlex.quote(email)}"
+    configured = os.environ.get(ISSUER, "")
+    place = issuer or configured
+    if configured and place != configured:
+        what = f"{place} would never match, since {ISSUER} is {configured}, and issuers are compared to the letter"
+        fix = f"tacit analyst link {own} --issuer {shlex.quote(configured)} {given}"
+        if policy != DEFAULT_POLICY:
+            fix += f" --policy {shlex.quote(str(policy))}"
+        raise ParameterError("issuer", what, fix=fix)
     if not place:
-        given = f"--subject={shlex.quote(subject)}" if subject else f"--email={shlex.quote(email)}"
         fix = f"tacit analyst link {own} --issuer https://login.example.org {given}"
         raise ParameterError("issuer", "is missing: a subject is one of its issuer only", fix=fix)
     identity = credentials.LinkedIdentity(place, claim, subject or email)

@@ -23,7 +23,7 @@ import secrets as randomness
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -35,7 +35,7 @@ ITERATIONS = 10_000  # of PBKDF2; passwords are made here, with 160 bits, so the
 PREFIX = "tacit_"
 _VERSION = 1
 _LONGEST_IDENTITY = 500  # characters of an issuer, a subject or an address
-_SALT, _ID, _SECRET, _PASSWORD = 16, 6, 24, 20  # bytes
+_SALT, _ID, _SECRET, _PASSWORD, _SERIAL = 16, 6, 24, 20, 16  # bytes
 _SCRYPT = {"n": 2**14, "r": 8, "p": 1}  # of keys that were issued before SHA-256 took its place
 _FIX = "put it back as it was, or move it away and add everyone again: tacit analyst add NAME"
 
@@ -104,11 +104,14 @@ class LinkedIdentity:
     """An account at an identity provider: the issuer, a claim, and its value, all compared exactly.
 
     A subject is never given to someone else by its issuer. An email address may be, so it is good for analysts only.
+    `serial` is of the link and not of the account: each link draws another one, so that a session of a former link is
+    told from one of this link. It is empty in links that were written before there were serials.
     """
 
     issuer: str
     claim: IdentityClaim
     value: str
+    serial: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         return f"{self.claim} {self.value} of {self.issuer}"
@@ -200,7 +203,8 @@ def rotate_credential(path: Path, name: str) -> IssuedSecrets:
 def link_identity(path: Path, name: str, identity: LinkedIdentity) -> None:
     """Let an identity in as someone, in place of the one that was linked before.
 
-    An identity is linked to one name at most. Owners and auditors are linked by subject: an address may change hands.
+    Sessions that a former link opened are over, even where it was to the same identity. An identity is linked to one
+    name at most. Owners and auditors are linked by subject: an address may change hands.
     """
     _check_identity(identity)
     with _edit_file(path) as change:
@@ -212,7 +216,8 @@ def link_identity(path: Path, name: str, identity: LinkedIdentity) -> None:
         if taken is not None:
             what = f"this identity is linked to {taken.name}"
             raise ParameterError("identity", what, fix=f"tacit analyst unlink {shlex.quote(taken.name)}")
-        change.people = _replace_record(change.people, replace(record, identity=identity))
+        linked = replace(identity, serial=randomness.token_hex(_SERIAL))
+        change.people = _replace_record(change.people, replace(record, identity=linked))
 
 
 def unlink_identity(path: Path, name: str) -> None:
@@ -320,7 +325,8 @@ def _plain(people: Credentials) -> dict[str, Any]:
 
 
 def _identity_to_dict(identity: LinkedIdentity) -> dict[str, str]:
-    return {"issuer": identity.issuer, "claim": str(identity.claim), "value": identity.value}
+    plain = {"issuer": identity.issuer, "claim": str(identity.claim), "value": identity.value}
+    return {**plain, "serial": identity.serial} if identity.serial else plain
 
 
 def _parse_record(plain: Any) -> Credentials:
@@ -338,9 +344,10 @@ def _record(name: str, plain: Any) -> Credential:
     function = "sha256" if "sha256" in key else "scrypt"
     key_hash = KeyHash(function, bytes.fromhex(key["salt"]), bytes.fromhex(key[function]))
     linked = plain.get("identity")
-    identity = (
-        None
-        if linked is None
-        else LinkedIdentity(str(linked["issuer"]), IdentityClaim(linked["claim"]), str(linked["value"]))
-    )
+    identity = None if linked is None else _identity_from_dict(linked)
     return Credential(name, Role(plain["role"]), verifier, key["id"], key_hash, plain["since"], identity)
+
+
+def _identity_from_dict(plain: Any) -> LinkedIdentity:
+    issuer, value, serial = str(plain["issuer"]), str(plain["value"]), str(plain.get("serial", ""))
+    return LinkedIdentity(issuer, IdentityClaim(plain["claim"]), value, serial)

@@ -2,7 +2,10 @@
 
 **The way there is taken from here only.** A page elsewhere that leads to it gets the form in place of a sign-in.
 **The way back is good for one browser, once.** It needs the cookie that the way there set, which other sites cannot
-read; whatever comes of it, the cookie goes. The session gets a new identifier, so that nobody has chosen it before.
+read, and the state that belongs to it; whatever comes of both together, the cookie goes. The session gets a new
+identifier, so that nobody has chosen it before.
+**A page elsewhere spoils nothing.** It can make a browser ask for the way back, but does not know the state. What comes
+without cookie and state, or is no navigation, is refused before it is counted as a failure, and the cookie stays.
 """
 
 from __future__ import annotations
@@ -58,28 +61,41 @@ def finish_sign_in(console: Console, openid: OpenIdSignIn) -> Endpoint:
     """Open a session for whom the provider names, if the owner has linked them."""
 
     async def endpoint(request: Request) -> Response:
-        address = client_host(request)
+        address, flow = client_host(request), None
         try:
+            flow = _take_flow(console, openid, request)
             async with console.authenticator.attempts.trying(_ACCOUNT, address) as tried:
-                response = await _finish(console, openid, request, address)
+                response = await _finish(console, openid, request, flow, address)
                 if response.status_code == 200:
                     tried.record_success()
         except TacitError as error:
             request.app.state.metrics.error(str(error.code))
             response = make_sign_in_page(console, request, error)
         response.headers["referrer-policy"] = "no-referrer"
-        response.delete_cookie(_cookie(console), path="/", secure=console.secure, httponly=True, samesite="lax")
+        if flow is not None:
+            response.delete_cookie(_cookie(console), path="/", secure=console.secure, httponly=True, samesite="lax")
         return response
 
     return endpoint
 
 
-async def _finish(console: Console, openid: OpenIdSignIn, request: Request, address: str) -> Response:
-    query = _read_query(request)
-    flow = openid.flows.finish(request.cookies.get(_cookie(console), ""), query.get("state", ""))
+def _take_flow(console: Console, openid: OpenIdSignIn, request: Request) -> SignInFlow:
+    """The flow that this response belongs to, which is used up; Refused where there is none, and nothing is changed."""
+    mode, kind = (request.headers.get(name) for name in ("sec-fetch-mode", "sec-fetch-dest"))
+    if mode not in {None, "navigate"} or kind not in {None, "document"}:
+        what = "a sign-in is finished by a page in a window of its own, not by a part of another page"
+        raise Refused(ErrorCode.FORBIDDEN, what, fix="sign in again")
+    states = request.query_params.getlist("state")
+    state = states[0] if len(states) == 1 else ""
+    flow = openid.flows.finish(request.cookies.get(_cookie(console), ""), state)
     if flow is None:
         what = "this sign-in was not begun in this browser, is finished already or took too long"
         raise Refused(ErrorCode.FORBIDDEN, what, fix="sign in again; cookies must be allowed")
+    return flow
+
+
+async def _finish(console: Console, openid: OpenIdSignIn, request: Request, flow: SignInFlow, address: str) -> Response:
+    query = _read_query(request)
     if "error" in query or "code" not in query:
         what = "the identity provider did not sign you in"
         raise Refused(ErrorCode.AUTHENTICATION, what, fix="sign in again, and agree to what the provider asks")

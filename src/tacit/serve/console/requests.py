@@ -105,7 +105,10 @@ class Console:
         return person if person and same else None
 
     def proof(self, user: str, method: SignInMethod = SignInMethod.PASSWORD) -> bytes:
-        """What changes whenever a password does; for a session of an identity provider, also when the link does."""
+        """What changes whenever a password does; for a session of an identity provider, also with each link.
+
+        The text of an identity has the serial of its link, so unlinking and linking the same account changes it too.
+        """
         known = self.authenticator.verifier(user).stored_key
         if method is SignInMethod.OPENID:
             known += repr(self.authenticator.identity(user)).encode("utf-8", "surrogatepass")

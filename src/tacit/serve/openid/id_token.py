@@ -11,6 +11,7 @@ from typing import Any
 from tacit.extras import missing_extra
 
 try:
+    from cryptography.exceptions import UnsupportedAlgorithm
     from joserfc import jws
     from joserfc.errors import JoseError
     from joserfc.jwk import ECKey, RSAKey
@@ -25,6 +26,7 @@ _LONGEST = 65_536  # characters of a token
 _LONGEST_CLAIM = 500  # characters of a subject or an address
 _RSA_BITS = (2048, 8192)
 _PUBLIC = {"RSA": ("kty", "n", "e"), "EC": ("kty", "crv", "x", "y")}
+_CURVES = {"ES256": "P-256", "ES384": "P-384", "ES512": "P-521"}
 
 
 class BadToken(Exception):
@@ -69,7 +71,7 @@ def verify_id_token(
     try:
         payload = jws.deserialize_compact(token, key, registry=registry).payload
         claims = json.loads(payload or b"", parse_constant=_refuse_constant)
-    except (JoseError, ValueError, TypeError, RecursionError):
+    except (JoseError, ValueError, TypeError, LookupError, RecursionError, UnsupportedAlgorithm):
         raise BadToken("its signature") from None
     if not isinstance(claims, dict):
         raise BadToken("its claims")
@@ -90,7 +92,11 @@ def _read_header(token: str) -> dict[str, Any]:
 
 
 def _choose_key(keys: Sequence[Mapping[str, Any]], algorithm: str, kid: object) -> RSAKey | ECKey:
-    """The one published key that fits: by its identifier, or the only one there is where the token names none."""
+    """The one published key that fits: by its identifier, or the only one there is where the token names none.
+
+    **Rule.** Whatever the members of that key are, the outcome is a key or BadToken: each member that is read is text,
+    the curve is the one of the algorithm, and the library refuses or imports the rest.
+    """
     kind = "EC" if algorithm.startswith("ES") else "RSA"
     fitting = [
         key
@@ -104,14 +110,18 @@ def _choose_key(keys: Sequence[Mapping[str, Any]], algorithm: str, kid: object) 
         raise UnknownKey("a key that is not published")
     if len(fitting) != 1:
         raise BadToken("an ambiguous key")
-    public: Any = {name: str(fitting[0].get(name, "")) for name in _PUBLIC[kind]}
+    public: Any = {name: fitting[0].get(name) for name in _PUBLIC[kind]}
+    if not all(isinstance(value, str) for value in public.values()):
+        raise BadToken("a damaged key")
+    if public.get("crv") != _CURVES.get(algorithm):  # neither is there for RSA
+        raise BadToken("a damaged key")
     try:
         if kind == "EC":
             return ECKey.import_key(public)
         if not _RSA_BITS[0] <= int.from_bytes(_decode(public["n"]), "big").bit_length() <= _RSA_BITS[1]:
             raise BadToken("the size of a key")
         return RSAKey.import_key(public)
-    except (JoseError, ValueError, TypeError):
+    except (JoseError, ValueError, TypeError, LookupError, ArithmeticError, UnsupportedAlgorithm):
         raise BadToken("a damaged key") from None
 
 

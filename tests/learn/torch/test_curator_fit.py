@@ -94,7 +94,7 @@ def test_work_is_limited_by_public_numbers(curator):
             release_fit(network(**more), QUESTION, "died", "ada", curator, 1, 1e-7, **limits)
         assert caught.value.code is ErrorCode.TOO_LARGE and caught.value.fix
     with pytest.raises(ParameterError, match="steps"):
-        curator.analyst("ada").fit(network(rows=2**40, batch_size=1), QUESTION, target="died", epsilon=1, delta=1e-7)
+        curator.analyst("ada").fit(network(epochs=10**5, batch_size=1), QUESTION, target="died", epsilon=1, delta=1e-7)
     for sizes in ("ab", 7, iter([3]), {3: 3}, [1] * 100, (10**9,)):
         with pytest.raises(ParameterError, match="hidden_layer_sizes"):
             curator.analyst("ada").fit(

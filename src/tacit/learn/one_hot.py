@@ -227,7 +227,7 @@ class OneHotEncoder(TransformerMixin, PrivateEstimator):
             raise ParameterError("drop", f"must name one category for each of {len(known)} columns", fix='drop="first"')
         found: list[int | None] = []
         for own, category in zip(known, wanted, strict=True):
-            places = np.flatnonzero(_is_category(own, category)) if _is_plain(category) else []
+            places = np.flatnonzero(_is_plain(category) and _is_category(own, category))
             if category is not None and not len(places):
                 raise ParameterError("drop", f"{category!r:.60} is no declared category", fix='drop="first"')
             found.append(int(places[0]) if len(places) else None)

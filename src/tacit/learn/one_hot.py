@@ -227,7 +227,7 @@ class OneHotEncoder(TransformerMixin, PrivateEstimator):
             raise ParameterError("drop", f"must name one category for each of {len(known)} columns", fix='drop="first"')
         found: list[int | None] = []
         for own, category in zip(known, wanted, strict=True):
-            places = np.flatnonzero(_is_plain(category) and _is_category(own, category))
+            places = np.flatnonzero(_is_allowed(category) and _is_category(own, category))
             if category is not None and not len(places):
                 raise ParameterError("drop", f"{category!r:.60} is no declared category", fix='drop="first"')
             found.append(int(places[0]) if len(places) else None)
@@ -242,7 +242,7 @@ class OneHotEncoder(TransformerMixin, PrivateEstimator):
 def _check_column(place: int, declared: Sequence[object]) -> Array:
     """The declared categories of a column, in their order."""
     known = list(declared)
-    odd = next((each for each in known if not (_is_plain(each) or _is_missing(each))), None)
+    odd = next((each for each in known if not _is_allowed(each)), None)
     if odd is not None:
         what = f"column {place} has a {type(odd).__name__}, and a category is a text, a number or None"
         raise ParameterError(
@@ -281,6 +281,11 @@ def _is_category(column: Array, category: object) -> Array:
 def _is_plain(value: object) -> bool:
     """Whether a value is a text or a number; NaN is one too."""
     return isinstance(value, str | Number | np.bool_) and not isinstance(value, np.timedelta64)
+
+
+def _is_allowed(category: object) -> bool:
+    """Whether it can be declared: a text, a number, or what is missing."""
+    return _is_plain(category) or _is_missing(category)
 
 
 def _is_missing(value: object) -> bool:

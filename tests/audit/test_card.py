@@ -119,9 +119,21 @@ def test_a_card_looks_no_better_than_the_audits_are():
 
 def test_a_date_is_a_day():
     found = audit(response(1.0), 1, 0, Claim.epsilon(3), samples=100)
-    for date in ("yesterday", "2026-02-30", 3):
+    for date in ("yesterday", "2026-02-30", "20260131", "2026-W05-6", 3):
         with pytest.raises(ParameterError, match="date"):
             make_audit_card("A count", {"x": found}, date=date)
+
+
+def test_a_claim_of_zero_has_no_multiples():
+    coins = np.arange(20) % 2 == 0
+    weak = make_audit_card("Nothing", {"x": audit_canary_scores(np.zeros(20), coins, Claim.epsilon(0))})
+    assert weak.entries[0].detects == "no breach up to epsilon 0.1"
+    assert weak.summary == "No claim is refuted. 1 of 1 audits are too small to find a breach of epsilon 0.1."
+    assert "times the claim" not in weak.to_html() + str(weak)
+    both = make_audit_card(
+        "Both", {**{"x": weak.entries[0].result}, "y": replace(weak.entries[0].result, claim=Claim.epsilon(8))}
+    )
+    assert both.summary.endswith("2 of 2 audits are too small to find a breach of epsilon 0.1 or ten times the claim.")
 
 
 def run_audit(*words):
@@ -183,5 +195,9 @@ def test_mistakes_are_named(tmp_path):
     with pytest.raises(ParameterError, match="results"):
         make_audit_card("Nothing", {"x": 3})
     found = audit(response(1.0), 1, 0, Claim.epsilon(3), samples=100)
+    for title, what, note, name in ((None, "x", "", "title"), ("x", 1, "", "results"), ("x", "x", None, "note")):
+        with pytest.raises(ParameterError, match=f"{name}: needs a text") as caught:
+            make_audit_card(title, {what: found}, note=note)
+        assert caught.value.fix
     with pytest.raises(ParameterError, match="path"):
         make_audit_card("A count", {"x": found}).save(tmp_path / "card.pdf")

@@ -99,7 +99,8 @@ def server():
             body = {"sound": str(int(has_row ^ (coin.random() < 0.25))), "dict": json.dumps({"n": has_row})}.get(
                 mode, "3"
             )
-            self.send_response(500 if mode == "status" and has_row else 200)
+            fails = mode == "failing" or (mode == "status" and has_row)
+            self.send_response(500 if fails else 200)
             self.end_headers()
             self.wfile.write(body.encode())
 
@@ -169,6 +170,56 @@ def test_a_run_that_does_not_end_is_an_outcome():
     script = HAS_ONE + "if [ $row = 1 ]; then sleep 5; fi"
     found = audit_command(shell(script), ONE, OTHER, Claim.epsilon(0.5), samples=100, timeout=0.05, uses_time=False)
     assert found.is_refuted
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["false"], "failed in every run on both inputs, with status 1"),
+        (["sh", "/nonexistent.sh", "{}"], "failed in every run"),
+        (["sh", "-c", "echo $$; exit $(($$ % 2 + 3))"], "failed in every run on both inputs, with status 3, 4"),
+        (["/nonexistent"], "cannot be run"),
+    ],
+    ids=str,
+)
+def test_a_program_that_never_works_has_no_verdict(words, what):
+    with pytest.raises(ParameterError, match=f"command: .*{what}") as caught:
+        audit_command(words, ONE, OTHER, Claim.epsilon(1), samples=100, uses_time=False)
+    assert caught.value.fix
+
+
+def test_a_program_that_always_times_out_is_ended_early():
+    begin = time.monotonic()
+    with pytest.raises(
+        ParameterError, match=r"command: sleep has not ended within 0\.02 seconds in any of 20 runs"
+    ) as caught:
+        audit_command(["sleep", "5"], ONE, OTHER, Claim.epsilon(1), samples=10_000, timeout=0.02)
+    assert caught.value.fix == "take a longer timeout: timeout=0.2"
+    assert time.monotonic() - begin < 60  # of 400 seconds that all runs take
+
+
+def test_a_program_that_fails_sometimes_or_tells_by_how_it_fails_is_audited():
+    claim = Claim.epsilon(1)
+    half = audit_command(
+        ["sh", "-c", COIN + "exit $flip"], ONE, OTHER, claim, samples=100, confidence=SURE, uses_time=False
+    )
+    assert not half.is_refuted
+    assert audit_command(
+        shell(HAS_ONE + "exit $((3 + row))"), ONE, OTHER, claim, samples=100, uses_time=False
+    ).is_refuted
+
+
+def test_an_address_that_never_answers_has_no_verdict(server):
+    with pytest.raises(ParameterError, match="url: every response on both inputs is an error: 500") as caught:
+        audit_url(f"{server}/failing", ONE, OTHER, Claim.epsilon(1), samples=100, uses_time=False)
+    assert caught.value.fix
+
+
+@pytest.mark.parametrize(("call", "first"), [(audit_command, ["cat"]), (audit_url, "http://127.0.0.1:9/{}")])
+def test_equal_inputs_test_nothing(call, first):
+    for one, other in (([1], [1]), ([1], (1,)), ("[1]", [1])):  # as JSON they are the same
+        with pytest.raises(ParameterError, match="other: is the same input as one"):
+            call(first, one, other, Claim.epsilon(1))
 
 
 def test_what_is_said_is_read_as_json_or_as_text():

@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import pandas
 import pytest
 from scipy.special import betainccinv, betaincinv
 from scipy.stats import binom
@@ -546,3 +547,25 @@ def test_every_kind_of_input_is_copied(mechanism, make):
 def test_an_input_that_cannot_be_copied_is_told():
     with pytest.raises(ParameterError, match="cannot be copied, and each call is to have a copy of its own"):
         audit(lambda data: 1, threading.Lock(), 0, Claim.epsilon(1), samples=200)
+
+
+def test_equal_inputs_test_nothing():
+    def noisy(data, size, rng):
+        return rng.laplace(size=size) + np.sum(data)
+
+    claim, frame = Claim.epsilon(1), pandas.DataFrame({"a": [1, 2]})
+    mixed = np.array([1, "a"], dtype=object)
+    for one, other in (([1], [1]), (3, 3), (np.zeros(3), np.zeros(3)), (frame, frame.copy()), (mixed, mixed.copy())):
+        with pytest.raises(ParameterError, match="other: is the same input as one") as caught:
+            audit(noisy, one, other, claim, samples=100)
+        assert caught.value.fix
+    # what a function could tell apart is audited
+    for one, other in (
+        (1, 1.0),
+        (0.0, -0.0),
+        (np.array([0.0]), np.array([-0.0])),
+        (True, 1),
+        ([1], [1, 2]),
+        ([1], (1,)),
+    ):
+        assert audit(noisy, one, other, claim, samples=100).samples == 100

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import pickle
 
 import numpy as np
@@ -62,6 +63,17 @@ def test_missing_values_can_be_categories():
         ({"categories": ["AB", "CD"]}, "categories"),
         ({"categories": [WARDS, []]}, "categories"),
         ({"categories": [WARDS, [1, 1]]}, "categories"),
+        ({"categories": [[("a", 1), ("b", 2)], GRADES]}, "categories"),
+        ({"categories": [[("a", 1)], GRADES]}, "categories"),
+        ({"categories": [[["a"], ["b", "c"]], GRADES]}, "categories"),
+        ({"categories": [[b"A"], GRADES]}, "categories"),
+        ({"categories": [[{"A"}], GRADES]}, "categories"),
+        ({"categories": [[np.datetime64("2026-01-31")], GRADES]}, "categories"),
+        ({"categories": [[np.timedelta64(1, "D")], GRADES]}, "categories"),
+        ({"categories": [[pandas.Timestamp("2026-01-31")], GRADES]}, "categories"),
+        ({"categories": [[datetime.date(2026, 1, 31)], GRADES]}, "categories"),
+        ({"drop": [("A", "B"), None]}, "drop"),
+        ({"drop": [("A", "B", "C"), None]}, "drop"),
         ({"drop": "last"}, "drop"),
         ({"drop": ["A"]}, "drop"),
         ({"drop": ["Z", None]}, "drop"),
@@ -73,6 +85,40 @@ def test_what_is_wrong_is_named_with_a_fix(wrong, name):
     with pytest.raises(ParameterError, match=f"{name}: ") as caught:
         OneHotEncoder(**{**DECLARED, **wrong}).fit(FRAME)
     assert caught.value.fix and caught.value.code == "parameter"
+
+
+def test_columns_of_dates_are_refused_by_their_type_and_the_fix_works():
+    days = ["2026-01-31", "2026-02-28"]
+    frame = pandas.DataFrame({"day": pandas.to_datetime(days)})
+    zoned = pandas.DataFrame({"day": pandas.to_datetime(days, utc=True)})
+    model = OneHotEncoder(categories=[days])
+    for rows in (frame, frame[:0], zoned, np.array(days, dtype="M8[D]")[:, None], np.array([[1]], dtype="m8[s]")):
+        with pytest.raises(ParameterError, match="X: column 0 is of type") as caught:
+            model.fit(rows)
+        assert "astype" in caught.value.fix
+    texts = frame.astype({"day": str})
+    assert model.fit(texts).transform(texts).tolist() == [[1, 0], [0, 1]]
+    with pytest.raises(ParameterError, match="X: column 0 is of type"):
+        model.transform(frame)
+    plain = np.array(days, dtype="M8[D]")[:, None].astype(str)
+    assert OneHotEncoder(categories=[days]).fit(plain).transform(plain).tolist() == [[1, 0], [0, 1]]
+
+
+class Incomparable:
+    def __eq__(self, other):
+        raise ValueError("a secret")
+
+    __hash__ = None
+
+
+def test_no_value_makes_an_error_however_many_rows_there_are():
+    model = OneHotEncoder(categories=[["a", 1]]).fit([["a"]])
+    odd = [("a", 1), ("a",), ["a", 1], np.array(["a", 1]), np.array([]), b"a", Incomparable(), np.datetime64("NaT"), {}]
+    for count in range(1, len(odd) + 1):
+        rows = np.empty((count + 2, 1), dtype=object)
+        for place, value in enumerate([*odd[:count], "a", 1]):
+            rows[place, 0] = value
+        assert model.transform(rows).tolist() == [[0, 0]] * count + [[1, 0], [0, 1]]
 
 
 def test_categories_are_never_read_from_data_and_the_fix_works():

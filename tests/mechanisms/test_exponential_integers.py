@@ -200,6 +200,39 @@ def test_a_score_falls_toward_an_infinite_end(lower, upper, slope):
         assert isinstance(mechanism.release(score), int)
 
 
+@pytest.mark.parametrize("center", [2**62, 2**62 + 1, 2**63, -(2**64) - 1, 2**511 + 12345, 2**512 - 1, 1 - 2**512])
+@pytest.mark.parametrize(("lower", "upper"), [(None, None), (1 - 2**512, 2**512 - 1)])
+def test_a_concave_score_is_released_wherever_its_best_integer_lies(center, lower, upper):
+    # neighbors 2^62 and 2^62 + 1 too: no error tells them apart. At epsilon 1 the discrete Laplace distribution of
+    # scale 2 is beyond 200 with probability below e^-100.
+    mechanism = ExponentialOverIntegers(1, lower=lower, upper=upper)
+    for start in (0, 2**512 - 1, 1 - 2**512):
+        assert abs(mechanism.release_concave(lambda x: -abs(x - center), start) - center) < 200
+
+
+@pytest.mark.parametrize("fall", [2**511, 2**512, 2**513, 2**2000], ids=["2^511", "2^512", "2^513", "2^2000"])
+def test_a_concave_score_that_falls_late_or_never_is_released_within_the_ends(fall):
+    # -max(0, |x| - fall) and its neighbors, up to a constant score and to a center beyond all ends
+    mechanism = ExponentialOverIntegers(1)
+    found = [mechanism.release_concave(lambda x: -max(0, abs(x) - fall), 0) for _ in range(20)]
+    # uniform over at least 2^512 integers: all of 20 within 2^450 with probability below 2^-1000
+    assert 2**450 < max(map(abs, found)) < 2**512
+    assert 2**512 - 200 < mechanism.release_concave(lambda x: -abs(x - 2**512 - fall), 0) < 2**512
+    assert abs(mechanism.release_concave(lambda x: 0, 0)) < 2**512
+
+
+@pytest.mark.parametrize(
+    "centers", [[2**511 - 1, 2**511 - 3, 0], [2**511 - 1, 2**511 - 1, 0], [2**600, 2**600, -(2**700)], [1 - 2**512] * 9]
+)
+def test_no_sum_of_private_values_is_too_large(centers):
+    score = PiecewiseLinearScore.from_distances(centers)
+    for point in (0, 5, *centers, 2**512):
+        assert score(point) == -sum(abs(point - center) for center in centers)
+    median = sorted(centers)[len(centers) // 2]
+    assert abs(ExponentialOverIntegers(2).release(score) - median) < 200
+    assert -9 <= ExponentialOverIntegers(2, lower=-9, upper=9).release(score) <= 9
+
+
 def test_mistakes_are_told():
     for arguments, what in [
         (([], [], []), "one number for each piece"),
@@ -216,8 +249,8 @@ def test_mistakes_are_told():
         ExponentialOverIntegers(1).release([1, 2])
     with pytest.raises(ParameterError, match="is not between lower and upper"):
         ExponentialOverIntegers(1, lower=0).release_concave(lambda x: -x, -1)
-    with pytest.raises(ParameterError, match="does not fall toward an infinite end"):
-        ExponentialOverIntegers(1).release_concave(lambda x: 0, 0)
+    with pytest.raises(ParameterError, match="is not between lower and upper"):
+        ExponentialOverIntegers(1).release_concave(lambda x: 0, 2**512)
     with pytest.raises(ParameterError, match="score: "):
         ExponentialOverIntegers(1).release_concave(lambda x: -0.5 * abs(x), 0)
 

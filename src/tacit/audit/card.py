@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tacit.audit.detection import Detection, measure_detection
+from tacit.audit.detection import Detection, largest_tried, measure_detection
 from tacit.audit.statistical import AuditResult
 from tacit.audit.training import TrainingAudit
 from tacit.errors import ParameterError
@@ -92,7 +92,7 @@ class CardEntry:
         """What would have been found, in words."""
         found, name = self.detection, self.result.claim.name
         if not found.is_found:
-            return "no breach up to ten times the claim"
+            return f"no breach up to {_largest_in_words(self.result)}"
         return f"{name} {found.parameter:.3g} ({found.mechanism}, {found.refuted} of {found.runs} runs)"
 
 
@@ -141,10 +141,11 @@ class AuditCard:
         if not self.entries:
             return "Nothing was audited."
         refuted = sum(entry.result.is_refuted for entry in self.entries)
-        weak = sum(not entry.detection.is_found for entry in self.entries if not entry.result.is_refuted)
+        weak = [each.result for each in self.entries if not (each.result.is_refuted or each.detection.is_found)]
         told = f"{refuted} of {len(self.entries)} claims are refuted." if refuted else "No claim is refuted."
         if weak:
-            told += f" {weak} of {len(self.entries)} audits are too small to find a breach of ten times the claim."
+            largest = " or ".join(dict.fromkeys(map(_largest_in_words, weak)))
+            told += f" {len(weak)} of {len(self.entries)} audits are too small to find a breach of {largest}."
         return told
 
     def to_dict(self) -> dict[str, object]:
@@ -281,7 +282,8 @@ def make_audit_card(
     Raises
     ------
     ParameterError
-        If there is no result, or one of another kind, or the date is none.
+        If there is no result, or one of another kind, the date is none, or a title, a name of a result or the note is
+        no text.
 
     Examples
     --------
@@ -295,8 +297,17 @@ def make_audit_card(
     if not results or not all(isinstance(each, AuditResult | TrainingAudit) for each in results.values()):
         what = "needs results of audits, by what was tested"
         raise ParameterError("results", what, fix='results={"a row more": audit(mechanism, [1], [1, 1], claim)}')
+    for name, text, fix in (
+        ("title", title, 'title="A noisy count"'),
+        *(("results", what, 'results={"a row more": ...}: say in words what was tested') for what in results),
+        ("note", note, 'note="All data is made up."'),
+    ):
+        if not isinstance(text, str):
+            raise ParameterError(name, f"needs a text, got {type(text).__name__}", fix=fix)
     try:
         day = datetime.date.today() if date is None else datetime.date.fromisoformat(date)
+        if date is not None and day.isoformat() != date:  # 20260131 and 2026-W05-6 are days in ISO 8601 too
+            raise ValueError(date)
     except (TypeError, ValueError) as problem:
         raise ParameterError("date", "is not a day as YYYY-MM-DD", fix='date="2026-01-31"') from problem
     versions = {"tacit": tacit.__version__, "python": platform.python_version(), "numpy": np.__version__}
@@ -306,6 +317,11 @@ def make_audit_card(
             measured[_size_of(result)] = measure_detection(result)
     entries = tuple(CardEntry(what, result, measured[_size_of(result)]) for what, result in results.items())
     return AuditCard(title, entries, day.isoformat(), seed, versions, note)
+
+
+def _largest_in_words(result: AuditResult | TrainingAudit) -> str:
+    """The largest breach that is looked for; of a claim of zero there are no multiples."""
+    return "ten times the claim" if result.claim.value else f"{result.claim.name} {largest_tried(result.claim):.3g}"
 
 
 def _show(text: str) -> str:

@@ -32,7 +32,7 @@ class Detection:
     mechanism : str
         The mechanism of known parameter that was audited in the same way.
     parameter : float
-        Its parameter; infinite where no multiple of the claim up to ten was found.
+        Its parameter; infinite where no multiple of the claim up to ten was found (of 0.01, where the claim is zero).
     refuted, runs : int
         How many of the runs refuted the claim.
 
@@ -51,6 +51,27 @@ class Detection:
     def is_found(self) -> bool:
         """Whether there is such a parameter."""
         return math.isfinite(self.parameter)
+
+
+def largest_tried(claim: Claim) -> float:
+    """Return the largest parameter that is tried: ten times the claim, and 0.1 where the claim is zero.
+
+    Parameters
+    ----------
+    claim : Claim
+        The guarantee that was audited.
+
+    Returns
+    -------
+    float
+        The parameter.
+
+    Examples
+    --------
+    >>> largest_tried(Claim.epsilon(2)), largest_tried(Claim.epsilon(0))
+    (20.0, 0.1)
+    """
+    return EXCESSES[-1] * max(claim.value, _LEAST_CLAIM)
 
 
 def measure_detection(result: AuditResult | TrainingAudit, *, seed: int = 0) -> Detection:

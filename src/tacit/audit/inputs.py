@@ -30,6 +30,37 @@ def copies(data: object) -> Callable[[], Any]:
     return lambda: copy_deeply(kept)
 
 
+def check_inputs_differ(one: object, other: object) -> None:
+    """Refuse two inputs that are the same: on these every mechanism is private, and an audit tests nothing."""
+    if is_same_input(one, other):
+        raise ParameterError(
+            "other",
+            "is the same input as one, so nothing would be tested",
+            fix="give two neighbors that differ: one=[1, 0], other=[1, 1]",
+        )
+
+
+def is_same_input(one: Any, other: Any) -> bool:
+    """Whether two inputs are of one type, equal, and written alike, as 1 and 1.0 are not.
+
+    It is False where this cannot be told.
+    """
+    if type(one) is not type(other):
+        return False
+    try:
+        if isinstance(one, np.ndarray):
+            if one.dtype != other.dtype or one.shape != other.shape:
+                return False
+            return (
+                is_same_input(one.tolist(), other.tolist()) if one.dtype.hasobject else one.tobytes() == other.tobytes()
+            )
+        if hasattr(one, "iloc"):
+            return bool(one.equals(other)) and repr(one) == repr(other)
+        return bool(one == other) and repr(one) == repr(other)
+    except Exception:  # noqa: BLE001 - whatever a comparison of two objects raises, it does not say that they are alike
+        return False
+
+
 def _is_fixed(data: Any) -> bool:
     """Whether nobody can write into it."""
     if type(data) in {tuple, frozenset}:

@@ -24,6 +24,7 @@ import numpy as np
 from tacit.arithmetic import Number, to_integer, to_rational
 from tacit.audit.claim import Claim
 from tacit.audit.fetch import fetch
+from tacit.audit.inputs import check_inputs_differ
 from tacit.audit.outputs import Progress
 from tacit.audit.program_run import run_program
 from tacit.audit.statistical import MIN_SAMPLES, AuditResult, audit
@@ -33,7 +34,7 @@ _STEPS = 4  # of the time, to a doubling
 _LEAST_SECONDS = 1e-4  # below, times are alike
 _CALLED = 0.9  # the share of the work that calls are
 _LONGEST = 86_400  # seconds of one call
-_TRIES = 20  # requests without any connection after which nothing is there
+_TRIES = 20  # runs that all time out, or requests without any connection, after which nothing is there
 _FIRST_ERROR = 400  # of the statuses
 _DEEPEST = 50  # lists within lists that are read as such
 _LONGEST_LAYOUT = 40
@@ -62,7 +63,8 @@ def audit_command(
     standard error, a fingerprint of the bytes on standard output, a hash of those on standard error, what was written
     to standard output), the latter as JSON where it is and as text else. Times are taken in steps of a quarter of a
     doubling. Files that the program writes, and what it sends elsewhere, are not seen. A program that writes more than
-    16 MiB to either output is ended there, which is an outcome too.
+    16 MiB to either output is ended there, which is an outcome too. Where no run ends with status 0, and nothing
+    refutes the claim, there is no result: what was run is not the program that the claim is about.
 
     Parameters
     ----------
@@ -97,7 +99,8 @@ def audit_command(
     Raises
     ------
     ParameterError
-        If an argument is out of range, or there is no such program.
+        If an argument is out of range, both inputs are written alike, there is no such program, its first 20 runs all
+        time out, or it fails in every run with nothing that refutes the claim.
 
     Examples
     --------
@@ -115,7 +118,10 @@ def audit_command(
             what = "has a character NUL, which no argument of a program can hold"
             raise ParameterError(name, what, fix="leave {} out of the command: standard input then has the input")
 
+    runs, is_ended = 0, False
+
     def run(data: object) -> Outcome:
+        nonlocal runs, is_ended
         text = _write("one", data)
         try:
             status, out, err = run_program(
@@ -127,11 +133,20 @@ def audit_command(
         except ValueError as problem:  # NUL, or what no file name can hold
             what = "has a character that no argument of a program can hold"
             raise ParameterError("command", what, fix='command=["./mechanism", "{}"]') from problem
+        runs, is_ended = runs + 1, is_ended or status != "timeout"
+        if runs >= _TRIES and not is_ended:
+            what = f"{words[0]} has not ended within {limit:g} seconds in any of {runs} runs"
+            raise ParameterError("command", what, fix=f"take a longer timeout: timeout={min(10 * limit, _LONGEST):g}")
         if status == "timeout":
             return status, False, "nothing", "nothing", "nothing"
         return status, bool(err), _fingerprint(out), _digest(err), _read(out)
 
-    return _audit_calls(run, one, other, claim, samples, confidence, seed, uses_time, progress)
+    found, statuses = _audit_calls(run, one, other, claim, samples, confidence, seed, uses_time, progress)
+    if 0 not in statuses and not found.is_refuted:
+        shown = ", ".join(sorted(map(str, statuses)))
+        what = f"{words[0]} failed in every run on both inputs, with status {shown:.60}, so nothing was tested"
+        raise ParameterError("command", what, fix="run it once yourself, and let it end with status 0 where it answers")
+    return found
 
 
 def audit_url(
@@ -152,7 +167,8 @@ def audit_url(
     **Theorem.** As for `audit_command`, if responses are independent. An output is (time, status, whether the status is
     an error, a fingerprint of the body, the body), the body as JSON where it is and as text else. A connection that is
     refused or dropped, a body that ends too early and a response that is not HTTP are outcomes in place of a status.
-    Of a body of more than 16 MiB the beginning is read, and "too long" stands for it. Headers are not seen.
+    Of a body of more than 16 MiB the beginning is read, and "too long" stands for it. Headers are not seen. Where every
+    response is an error, and nothing refutes the claim, there is no result.
 
     Parameters
     ----------
@@ -186,7 +202,8 @@ def audit_url(
     Raises
     ------
     ParameterError
-        If an argument is out of range, or no connection is made in the first 20 requests.
+        If an argument is out of range, both inputs are written alike, no connection is made in the first 20 requests,
+        or every response is an error with nothing that refutes the claim.
 
     Examples
     --------
@@ -221,7 +238,12 @@ def audit_url(
             return found.status, is_error, _digest(found.body), "too long"
         return found.status, is_error, _fingerprint(found.body), _read(found.body)
 
-    return _audit_calls(request, one, other, claim, samples, confidence, seed, uses_time, progress)
+    result, statuses = _audit_calls(request, one, other, claim, samples, confidence, seed, uses_time, progress)
+    if not result.is_refuted and all(isinstance(each, str) or each >= _FIRST_ERROR for each in statuses):
+        shown = ", ".join(sorted(map(str, statuses)))
+        what = f"every response on both inputs is an error: {shown:.60}, so nothing was tested"
+        raise ParameterError("url", what, fix="request it once yourself, and name an address that answers with 200")
+    return result
 
 
 def _audit_calls(
@@ -234,8 +256,9 @@ def _audit_calls(
     seed: int,
     uses_time: bool,
     progress: Progress | None,
-) -> AuditResult:
-    """Call for both inputs in turns, in random order, and audit what was recorded."""
+) -> tuple[AuditResult, set[int | str]]:
+    """Call for both inputs in turns, in random order, and audit what was recorded. Return all statuses too."""
+    check_inputs_differ(_write("one", one), _write("other", other))
     count, say = to_integer("samples", samples, least=MIN_SAMPLES), progress or (lambda share: None)
     order = np.random.default_rng([to_integer("seed", seed, least=0), 2]).integers(0, 2, count)
     recorded: tuple[list[Outcome], list[Outcome]] = ([], [])
@@ -257,7 +280,7 @@ def _audit_calls(
         seed=seed,
         progress=lambda share: say(_CALLED + (1 - _CALLED) * share),
     )
-    return replace(found, one=one, other=other)
+    return replace(found, one=one, other=other), {outcome[1] for side in recorded for outcome in side}
 
 
 def _step(seconds: float) -> int:

@@ -19,6 +19,7 @@ from tacit.arithmetic import Number, to_integer, to_rational
 from tacit.audit.bound import lower_confidence_bound
 from tacit.audit.claim import Claim
 from tacit.audit.events import EventTest, choose_events, training_size
+from tacit.audit.inputs import check_inputs_differ
 from tacit.audit.outputs import OutputSample, Progress, collect_outputs
 from tacit.errors import ParameterError
 
@@ -166,7 +167,8 @@ def audit(
     Raises
     ------
     ParameterError
-        If an argument is out of range, or the mechanism raises the same exception in every call.
+        If an argument is out of range, both inputs are the same, or the mechanism raises the same exception in every
+        call.
 
     Examples
     --------
@@ -177,6 +179,7 @@ def audit(
     ('refuted', True)
     """
     count, sure = _check_arguments(claim, samples, confidence)
+    check_inputs_differ(one, other)
     say = progress or (lambda share: None)
     draws, learner = (np.random.default_rng([to_integer("seed", seed, least=0), stream]) for stream in (0, 1))
     sides = collect_outputs(mechanism, (one, other), count, draws, lambda share: say(_COLLECTED * share))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Number
 from typing import Any, Self
 
 import numpy as np
@@ -33,7 +34,8 @@ class OneHotEncoder(TransformerMixin, PrivateEstimator):
     ----------
     categories : sequence of sequences, optional
         For each column all categories that may occur: texts, numbers, or None for what is missing, NaN too. They must
-        be declared; "auto" is refused.
+        be declared; "auto" is refused. Anything else is refused too, such as dates, bytes and tuples, and so are
+        columns of dates: make texts of them. A value that is none of these is never one of the categories.
     drop : {"first", "if_binary"} or sequence, optional
         A category of each column that has no mark of its own: the first one; the first one of columns with two; or the
         ones named here, one for each column and None for a column that keeps all.
@@ -51,7 +53,7 @@ class OneHotEncoder(TransformerMixin, PrivateEstimator):
     Raises
     ------
     ParameterError
-        By `fit`: categories are not declared, or do not fit the columns.
+        By `fit`: categories are not declared, are not of these kinds, or do not fit the columns.
 
     Examples
     --------
@@ -95,7 +97,7 @@ class OneHotEncoder(TransformerMixin, PrivateEstimator):
         Raises
         ------
         ParameterError
-            If categories are not declared, or do not fit the columns.
+            If categories are not declared, are no texts or numbers, or do not fit the columns, or a column is of dates.
         """
         check_fit_arguments(refused)
         clear_fitted_attributes(self)
@@ -124,7 +126,7 @@ class OneHotEncoder(TransformerMixin, PrivateEstimator):
         Raises
         ------
         ParameterError
-            With `handle_unknown="error"`, if some rows have a category that is not declared.
+            If a column is of dates; with `handle_unknown="error"`, if some rows have a category that is not declared.
         """
         check_is_fitted(self)
         marks = []
@@ -195,8 +197,10 @@ class OneHotEncoder(TransformerMixin, PrivateEstimator):
         """The columns, each as an array of its own type."""
         if hasattr(X, "iloc"):
             validate_data(self, X, reset=reset, skip_check_array=True)
+            _check_kinds(list(X.dtypes))
             return [np.asarray(X.iloc[:, place]) for place in range(X.shape[1])]
         table = X if isinstance(X, np.ndarray) or hasattr(X, "toarray") else np.asarray(X, dtype=object)
+        _check_kinds([table.dtype])
         return list(validate_data(self, table, reset=reset, dtype=None, ensure_all_finite=False).T)
 
     def _declared(self, columns: int) -> list[Any]:
@@ -223,7 +227,7 @@ class OneHotEncoder(TransformerMixin, PrivateEstimator):
             raise ParameterError("drop", f"must name one category for each of {len(known)} columns", fix='drop="first"')
         found: list[int | None] = []
         for own, category in zip(known, wanted, strict=True):
-            places = np.flatnonzero(_is_category(own, category))
+            places = np.flatnonzero(_is_allowed(category) and _is_category(own, category))
             if category is not None and not len(places):
                 raise ParameterError("drop", f"{category!r:.60} is no declared category", fix='drop="first"')
             found.append(int(places[0]) if len(places) else None)
@@ -237,8 +241,15 @@ class OneHotEncoder(TransformerMixin, PrivateEstimator):
 
 def _check_column(place: int, declared: Sequence[object]) -> Array:
     """The declared categories of a column, in their order."""
-    found = np.empty(len(list(declared)), dtype=object)
-    found[:] = list(declared)
+    known = list(declared)
+    odd = next((each for each in known if not _is_allowed(each)), None)
+    if odd is not None:
+        what = f"column {place} has a {type(odd).__name__}, and a category is a text, a number or None"
+        raise ParameterError(
+            "categories", what, fix='declare texts, ["2026-01-31", "b"], say, and make texts of the column'
+        )
+    found = np.empty(len(known), dtype=object)
+    found[:] = known
     if not len(found):
         raise ParameterError("categories", f"column {place} has none", fix='["A", "B"], say, for each column')
     if any(np.count_nonzero(_is_category(found, category)) > 1 for category in found):
@@ -246,14 +257,35 @@ def _check_column(place: int, declared: Sequence[object]) -> Array:
     return found
 
 
+def _check_kinds(kinds: list[Any]) -> None:
+    """Refuse columns of dates and durations by their type, whatever their values: which they equal depends on units."""
+    for place, kind in enumerate(kinds):
+        if getattr(kind, "kind", "O") in {"M", "m"}:
+            what = f"column {place} is of type {kind!s:.40}, and a category is a text, a number or None"
+            raise ParameterError("X", what, fix='make texts of it, X.astype({"day": str}) or X.astype(str), say')
+
+
 def _is_category(column: Array, category: object) -> Array:
-    """Whether each value is the category; all that is missing is alike."""
+    """Whether each value is the category; all that is missing is alike, and what is no text or number is none.
+
+    A value of another kind is not compared: it may have an error or an array for an answer.
+    """
     known = column.astype(object)  # a copy
     absent = np.array([_is_missing(value) for value in known], dtype=bool)
     if _is_missing(category):
         return absent
-    known[absent] = None
+    known[[not _is_plain(value) for value in known]] = None
     return np.asarray(known == category, dtype=bool)
+
+
+def _is_plain(value: object) -> bool:
+    """Whether a value is a text or a number; NaN is one too."""
+    return isinstance(value, str | Number | np.bool_) and not isinstance(value, np.timedelta64)
+
+
+def _is_allowed(category: object) -> bool:
+    """Whether it can be declared: a text, a number, or what is missing."""
+    return _is_plain(category) or _is_missing(category)
 
 
 def _is_missing(value: object) -> bool:

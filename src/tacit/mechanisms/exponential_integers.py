@@ -13,13 +13,13 @@ from tacit.frozen import set_fields
 from tacit.mechanisms.selection import SelectionMechanism
 from tacit.privacy.loss import BoundedRange
 from tacit.sampling.bits import Bits
-from tacit.sampling.exponential_pieces import Piece, draw_concave, draw_point, weigh_pieces
+from tacit.sampling.exponential_pieces import FARTHEST, Piece, draw_concave, draw_point, weigh_pieces
 from tacit.sampling.system import bits_or_system
 
 if TYPE_CHECKING:
     from flint import arb
 
-_WIDEST = 512  # bits of a start, a score or a slope
+_WIDEST = FARTHEST.bit_length()  # bits of an end, a start, a score or a slope
 
 
 @dataclass(frozen=True, init=False)
@@ -42,7 +42,8 @@ class PiecewiseLinearScore:
     ------
     ParameterError
         If there is no piece, the lists differ in length, the starts do not ascend, or a number has more than 512 bits.
-        The message does not show the numbers.
+        The message does not show the numbers. That it is never raised, whatever the private data, is a promise of
+        whoever makes the pieces, as the sensitivity is.
 
     Examples
     --------
@@ -82,6 +83,8 @@ class PiecewiseLinearScore:
 
         Between neighbors of which one center is replaced by another within [a, b], it moves by at most b - a.
 
+        Centers and their sums may be of any size: nothing is refused for how large they are.
+
         Parameters
         ----------
         centers : iterable of int
@@ -107,7 +110,10 @@ class PiecewiseLinearScore:
             total += (len(points) - 2 * passed) * (start - (starts[place - 1] if place else start - 1))
             passed += bisect_right(points, start) - passed
             pieces.append((start, total, len(points) - 2 * passed))
-        return cls(*zip(*pieces, strict=True))
+        # not by __init__, whose limit would be one on sums of private values
+        found = cls.__new__(cls)
+        set_fields(found, **dict(zip(("starts", "values", "slopes"), zip(*pieces, strict=True), strict=True)))
+        return found
 
 
 @dataclass(frozen=True, init=False)
@@ -250,16 +256,22 @@ class ExponentialOverIntegers(SelectionMechanism):
     def release_concave(self, score: Callable[[int], int], start: int, bits: Bits | None = None) -> int:
         """Release one integer by any concave score, given as a function: u(x + 1) - u(x) never rises with x.
 
-        The distribution is that of the class, exactly. It is drawn from a bound that is linear on three pieces, and
-        kept or drawn again; how often depends on the score, so the time of a release does too. On average it is drawn
-        fewer than 7 times.
+        The distribution is that of the class, exactly, where an end that is not declared lies at 2^512 - 1, or at minus
+        that: no integer beyond is released. So a release ends with any concave score, also one that does not fall
+        toward such an end, and fails with none: whether a function falls somewhere cannot be found in a limited time,
+        and a limit would be exceeded by some scores and not by their neighbors.
+
+        It is drawn from a bound that is linear on three pieces, and kept or drawn again; how often depends on the
+        score, so the time of a release does too. On average it is drawn fewer than 7 times.
 
         Parameters
         ----------
         score : callable
-            The score of an integer, an integer. That it is concave is a promise, as the sensitivity is.
+            The score of an integer, an integer, for all integers between the ends. That it is concave is a promise, as
+            the sensitivity is.
         start : int
-            Where to begin the search for the best integer, between the ends; it does not affect the distribution.
+            Where to begin the search for the best integer, between the ends, which is checked: it is public. It does
+            not affect the distribution.
         bits : Bits, optional
             Source of random bits; the operating system's by default.
 
@@ -271,7 +283,7 @@ class ExponentialOverIntegers(SelectionMechanism):
         Raises
         ------
         ParameterError
-            If the score does not fall toward an end that is infinite, or is seen not to be concave or no integer.
+            If `start` is not between the ends, or the score is seen not to be concave or no integer.
 
         Examples
         --------
@@ -282,13 +294,15 @@ class ExponentialOverIntegers(SelectionMechanism):
         42
         """
         begin = to_integer("start", start)
-        if (self.lower is not None and begin < self.lower) or (self.upper is not None and begin > self.upper):
+        lower = -FARTHEST if self.lower is None else self.lower
+        upper = FARTHEST if self.upper is None else self.upper
+        if not lower <= begin <= upper:
             raise ParameterError("start", "is not between lower and upper", fix="start=lower, say")
 
         def checked(point: int) -> int:
             return to_integer("score", score(point))
 
-        return draw_concave(checked, begin, self.factor, bits_or_system(bits), self.lower, self.upper)
+        return draw_concave(checked, begin, self.factor, bits_or_system(bits), lower, upper)
 
     def law(self, score: PiecewiseLinearScore, point: int, digits: int = 128) -> arb:
         """Return the probability of one integer, which depends on the private score.

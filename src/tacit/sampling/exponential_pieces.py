@@ -32,7 +32,8 @@ from tacit.sampling.uniform import draw_below
 if TYPE_CHECKING:
     from flint import arb
 
-_FARTHEST = 2**512
+FARTHEST = 2**512 - 1
+"""Where the ends of a concave score lie that are not declared: the most that a declared one may be."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,11 @@ def _choose_piece(pieces: Sequence[Piece], factor: Fraction, bits: Bits) -> int:
 def draw_concave(
     score: Callable[[int], int], start: int, factor: Fraction, bits: Bits, lower: int | None, upper: int | None
 ) -> int:
-    """One integer between the ends, by the weight of a concave score, which falls toward an infinite end.
+    """One integer between the ends, by the weight of a concave score.
+
+    An end that is None lies at FARTHEST, or at -FARTHEST. So the search ends whatever the score is, and no error
+    depends on how large its numbers are or on where it falls. A limit on the search itself would be one that some
+    scores exceed and their neighbors do not.
 
     **Theorem.** Let m have the best score, and let b > m be the first point whose score is at least ceil(1/factor)
     below it, and a < m the last such point. u is at most u(m) between a and b, at most u(b) - (u(b - 1) - u(b)) (x - b)
@@ -107,17 +112,17 @@ def draw_concave(
     and begins 1/factor below u(m): it weighs at most (b - m + 1)/e, in units of exp(factor u(m)). Both sides weigh at
     most (b - a + 2)/e, which is at most 4/e times the b - a - 1 between a and b.
     """
-    best = _find_best(score, start, lower, upper)
+    low, high = -FARTHEST if lower is None else lower, FARTHEST if upper is None else upper
+    best = _find_best(score, start, low, high)
     top = score(best)
     gap = -(-factor.denominator // factor.numerator)
     ends = {}
     pieces = []
-    for step, limit in ((1, upper), (-1, lower)):
+    for step, limit in ((1, high), (-1, low)):
         far = _first_below(score, best, step, limit, top - gap)
-        ends[step] = (limit if limit is not None else best) if far is None else far - step
+        ends[step] = limit if far is None else far - step
         if far is not None:
-            size = None if limit is None else abs(limit - far) + 1
-            pieces.append(Piece(far, step, size, score(far), score(far - step) - score(far)))
+            pieces.append(Piece(far, step, abs(limit - far) + 1, score(far), score(far - step) - score(far)))
     pieces.append(Piece(ends[-1], 1, ends[1] - ends[-1] + 1, top, 0))
     while True:
         point = draw_point(pieces, factor, bits)
@@ -129,38 +134,40 @@ def draw_concave(
             return point
 
 
-def _find_best(score: Callable[[int], int], start: int, lower: int | None, upper: int | None) -> int:
+def _find_best(score: Callable[[int], int], start: int, lower: int, upper: int) -> int:
     """The point from which on, away from the start, a concave score no longer rises."""
     for step, limit in ((1, upper), (-1, lower)):
 
-        def is_over(distance: int, step: int = step, limit: int | None = limit) -> bool:
+        def is_over(distance: int, step: int = step, limit: int = limit) -> bool:
             point = start + step * distance
-            if limit is not None and step * (limit - point) <= 0:
-                return True
-            return score(point + step) <= score(point)
+            return step * (limit - point) <= 0 or score(point + step) <= score(point)
 
         if not is_over(0):
             return start + step * _first(is_over)
     return start
 
 
-def _first_below(score: Callable[[int], int], best: int, step: int, limit: int | None, level: int) -> int | None:
+def _first_below(score: Callable[[int], int], best: int, step: int, limit: int, level: int) -> int | None:
     """The first point from the best on that scores at most `level`; None where the limit comes before it."""
-    if limit is not None and score(limit) > level:
+    if score(limit) > level:
         return None
 
     def is_low(distance: int) -> bool:
         point = best + step * distance
-        return (limit is not None and step * (limit - point) <= 0) or score(point) <= level
+        return step * (limit - point) <= 0 or score(point) <= level
 
     return best + step * _first(is_low)
 
 
 def _first(is_true: Callable[[int], bool]) -> int:
-    """The least distance from 1 on for which something is true, that stays true: by doubling, then by halving."""
-    distance = 1
-    while not is_true(distance):
-        distance *= 2
-        if distance > _FARTHEST:
-            raise ParameterError("score", "does not fall toward an infinite end", fix="declare lower and upper")
-    return bisect_left(range(distance + 1), True, lo=distance // 2, key=is_true) if distance > 1 else 1
+    """The least distance from 1 on for which something is true, that stays true: by doubling, then by halving.
+
+    Distances are integers of any size, which `bisect` does not take.
+    """
+    short, enough = 0, 1
+    while not is_true(enough):
+        short, enough = enough, 2 * enough
+    while enough - short > 1:
+        middle = (short + enough) // 2
+        short, enough = (short, middle) if is_true(middle) else (middle, enough)
+    return enough

@@ -308,3 +308,60 @@ def test_the_commands_of_the_last_page_are_as_a_shell_takes_them(tmp_path):
     _, (_, ask), _ = list_next_steps(source, StarterChoices(person="row"), None)
     assert shlex.split(ask)[-1] == 'SELECT COUNT(*) AS row_count FROM "a$b `c`"'
     assert shlex.split(ask)[3] == str(tmp_path / "my policy.toml")
+
+
+def open_page(source, policy, monkeypatch):
+    """A page for a file or a folder, opened."""
+    monkeypatch.setattr(setup_server, "_LAST_PAGE", 0.0)
+    tables = duckdb.read_columns(source)
+    page = SetupServer(
+        SetupSource(str(source), policy, tables, SourceRows(source, tables)), StarterChoices(epsilon=Fraction(1)), 4711
+    )
+    browser = Browser(page)
+    return browser, browser.open().text
+
+
+def list_offered(text):
+    return sorted(set(re.findall(r'name="key-[^"]*" value="[^"]*"[^>]*> ([^<]*) <small>([^<]*)', text)))
+
+
+@pytest.mark.parametrize("second", ["id,order_id,product", "id,Customer_ID,product"])
+def test_what_one_person_holds_in_many_rows_is_not_offered(tmp_path, monkeypatch, second):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "orders.csv").write_text("id,customer_id,shop\n" + "".join(f"{n},{n % 40},a\n" for n in range(80)))
+    lines = [f"{n},{n % 40},tea" for n in range(200)] + [f"{n},7,chemo" for n in range(200, 225)]
+    (folder / "items.csv").write_text(second + "\n" + "\n".join(lines) + "\n")
+    _, shown = open_page(folder, tmp_path / "n.toml", monkeypatch)
+    assert list_offered(shown) == [("a", "40"), ("tea", "40")] and "chemo" not in shown
+
+
+def test_where_people_cannot_be_counted_no_keys_are_offered(tmp_path, monkeypatch):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "orders.csv").write_text("id,customer_id,shop\n" + "".join(f"{n},{n % 40},a\n" for n in range(80)))
+    (folder / "visits.csv").write_text("ward\n" + "chemo\n" * 60)
+    _, shown = open_page(folder, tmp_path / "n.toml", monkeypatch)
+    assert list_offered(shown) == [("a", "40")] and "chemo" not in shown
+
+
+def test_numbers_that_are_none_are_said_to_be(tmp_path, monkeypatch):
+    source = tmp_path / "t.csv"
+    values = ["nan", "inf", "1.5", "1.7e308", "-1.7e308"]
+    source.write_text("id,bin,v\n" + "".join(f"{n},{values[n % 5]},a\n" for n in range(200)))
+    browser, _ = open_page(source, tmp_path / "n.toml", monkeypatch)
+    form = {"person": "row", "use-0-1": "1", "use-0-2": "1", "lower-0-1": "0", "upper-0-1": "10"}
+    shown = browser.post("/preview", **form, **{"use-0-3": None, "use-0-4": None, "use-0-5": None})
+    assert shown.status_code == 200 and "not a number" in shown.text
+
+
+def test_what_fails_unforeseen_is_a_page(browser, monkeypatch):
+    browser.open()
+
+    def fail(form):
+        raise RuntimeError("at sea")
+
+    monkeypatch.setattr(browser.page._pages, "view", fail)
+    answered = browser.send("GET", browser.place)
+    assert answered.status_code == 500 and "tacit init FILE --guided" in answered.text
+    assert "at sea" not in answered.text and answered.headers["content-security-policy"]

@@ -17,7 +17,7 @@ from tacit.policy.propose import find_what_names_somebody, is_identifier_name, p
 from tacit.policy.template import StarterChoices
 from tacit.serve.console.charts import make_element
 from tacit.serve.console.setup_form import SetupForm, number_columns, read_choices
-from tacit.serve.console.setup_preview import SetupSource, describe_choice, list_groupings, make_preview
+from tacit.serve.console.setup_preview import SetupSource, count_holders, describe_choice, list_groupings, make_preview
 
 FEWEST_PEOPLE = 20  # who hold a value that is offered as a public key; a rarer one must be typed by who knows it
 _OFFERED = 30  # different values of a text, at most, that are offered as keys
@@ -203,8 +203,9 @@ class SetupPages:
         """The values that enough people hold, where there are few different ones; and how many are not offered."""
         if kind is not Type.TEXT or facts is None or self.source.rows is None or facts.distinct > _OFFERED:
             return (), 0
-        person = None if choices.person == ROW_UNIT else choices.person
-        counts = self.source.rows.count_people(*place, person)
+        counts = count_holders(self.source, choices, *place)
+        if not counts:
+            return (), 0
         chosen = set(form.fields.get(f"key-{number}", ()))
         offered = tuple(
             KeyOption(value, f"{people:,}", value in chosen)

@@ -100,7 +100,7 @@ def restore_keys(ticked: Sequence[str], offered: Sequence[str]) -> tuple[str, ..
     known: dict[str, list[str]] = {}
     for key in offered:
         known.setdefault(_with_one_line_break(key), []).append(key)
-    found = [known.get(_with_one_line_break(given), ()) for given in ticked]
+    found = [known.get(_with_one_line_break(given), []) for given in ticked]
     if any(len(keys) != 1 for keys in found):
         what = "a key that is ticked is not offered for this person: untick it, or type it if everybody may know it"
         raise ParameterError("keys", what, fix="untick it")

@@ -8,7 +8,7 @@ import duckdb as database
 import pytest
 
 from tacit.engines import duckdb, source_rows
-from tacit.engines.source_rows import RowsPerPerson, SourceRows
+from tacit.engines.source_rows import KeyStep, RowsPerPerson, SourceRows
 
 HEADER = "who;when;kind;amount;at\n"
 
@@ -81,4 +81,73 @@ def test_names_that_need_quotes(tmp_path):
     (tmp_path / "t.csv").write_text('"a ""b""; DROP","Größe (cm)"\nx,1\ny,3\n')
     made = SourceRows(tmp_path / "t.csv", duckdb.read_columns(tmp_path / "t.csv"))
     assert made.measure_groups("t", 'a "b"; DROP', ["Größe (cm)"]) == {"x": (1, 1.0), "y": (1, 3.0)}
+    made.close()
+
+
+@pytest.fixture
+def shop(tmp_path):
+    """40 people order twice each; one of them alone buys a drug, in 25 lines of one order."""
+    (tmp_path / "orders.csv").write_text("id,customer_id\n" + "".join(f"{n},{n % 40}\n" for n in range(80)))
+    lines = [f"{n},{n % 80},tea" for n in range(160)] + [f"{n},7,drug" for n in range(160, 185)]
+    (tmp_path / "items.csv").write_text("id,order_id,product\n" + "\n".join(lines) + "\n")
+    marks = [f"{n},{n},common" for n in range(160)] + [f"{n},170,rare" for n in range(25)]
+    (tmp_path / "marks.csv").write_text("id,item_id,mark\n" + "\n".join(marks) + "\n")
+    made = SourceRows(tmp_path, duckdb.read_columns(tmp_path))
+    yield made
+    made.close()
+
+
+def test_people_are_counted_over_foreign_keys(shop):
+    to_order, to_item = KeyStep("order_id", "orders", "id"), KeyStep("item_id", "items", "id")
+    assert shop.count_people("items", "product", "customer_id", [to_order]) == {"tea": 40, "drug": 1}
+    assert shop.count_people("marks", "mark", "customer_id", [to_item, to_order]) == {"common": 40, "rare": 1}
+
+
+def test_people_who_cannot_be_counted_are_not_rows(shop):
+    assert shop.count_people("items", "product", "customer_id") == {}
+    assert shop.count_people("items", "product", "customer_id", [KeyStep("order_id", "orders", "gone")]) == {}
+    assert shop.count_people("items", "product", "gone", [KeyStep("order_id", "orders", "id")]) == {}
+    assert shop.count_people("items", "product", "customer_id", [KeyStep("order_id", "gone", "id")]) == {}
+
+
+def test_a_key_that_leads_to_several_people_counts_for_none(tmp_path):
+    (tmp_path / "orders.csv").write_text("id,customer_id\n" + "".join(f"1,{n}\n" for n in range(30)) + "2,99\n")
+    (tmp_path / "items.csv").write_text("order_id,product\n1,drug\n2,tea\n")
+    made = SourceRows(tmp_path, duckdb.read_columns(tmp_path))
+    found = made.count_people("items", "product", "customer_id", [KeyStep("order_id", "orders", "id")])
+    assert found == {"drug": 0, "tea": 1}
+    made.close()
+
+
+@pytest.mark.parametrize("name", ["v", "k", "n", "bin", "held", "key", "onward", "step0", "people", "1"])
+def test_no_name_of_a_column_is_taken_for_one_of_ours(tmp_path, name):
+    lines = "".join(f"{n % 3},{n},{'ab'[n % 2]}\n" for n in range(12))
+    for number, header in enumerate((f"{name},x,y", f"x,{name},y", f"x,y,{name}")):
+        (tmp_path / f"t{number}.csv").write_text(f"{header}\n{lines}")
+    made = SourceRows(tmp_path, duckdb.read_columns(tmp_path))
+    assert made.describe_people("t0", name) == RowsPerPerson(people=3, without=0, median=4, high=4, most=4)
+    bars = made.describe_column("t1", name).bars  # 12 values between which 11 steps of 24 / 11 bars lie
+    assert sum(bars) == 12 and max(bars) == 1 and bars[0] == bars[-1] == 1
+    assert made.describe_column("t2", name).values == (("a", 6), ("b", 6))
+    assert made.count_people("t2", name, "x") == {"a": 3, "b": 3}
+    assert made.measure_groups("t2", name, ["x"]) == {"a": (6, 1.0), "b": (6, 1.0)}
+    step = KeyStep("x", "t0", name)
+    assert made.count_people("t2", name, "y", [step]) == {"a": 0, "b": 0}  # each x has both y
+    made.close()
+
+
+@pytest.mark.parametrize(
+    ("values", "filled"),
+    [
+        (["-1.7e308", "1.7e308"], {0: 50, 23: 50}),
+        (["1.0"] * 49 + ["2.0"] * 50 + ["1.7e308"], {0: 49, 23: 51}),
+        (["5e-324", "1e-323"], {0: 50, 23: 50}),
+        (["nan", "inf", "-inf", "1.0", "2.0"], {0: 20, 23: 20}),
+    ],
+)
+def test_floats_of_any_size_lie_in_bars(tmp_path, values, filled):
+    (tmp_path / "t.csv").write_text("x\n" + "".join(f"{values[n % len(values)]}\n" for n in range(100)))
+    made = SourceRows(tmp_path / "t.csv", duckdb.read_columns(tmp_path / "t.csv"))
+    bars = made.describe_column("t", "x").bars
+    assert {place: count for place, count in enumerate(bars) if count} == filled
     made.close()

@@ -8,7 +8,14 @@ from tacit.engines.source_columns import SourceColumn
 from tacit.errors import ParameterError
 from tacit.policy.load import load_text
 from tacit.policy.model import Type
-from tacit.policy.owner_choices import list_left_out, read_bounds, read_keys, read_person, select_tables
+from tacit.policy.owner_choices import (
+    list_left_out,
+    read_bound_fields,
+    read_bounds,
+    read_keys,
+    read_person,
+    select_tables,
+)
 from tacit.policy.template import StarterChoices, render_template
 from tacit.policy.write_policy import write_new_policy
 
@@ -91,3 +98,23 @@ def test_a_name_with_spaces_around_it_is_found_without_them():
     assert read_person(tables, "patient no.") == " Patient No. "
     assert read_person(tables, "a") == "a"
     assert read_person(tables, "A ") == "a "
+
+
+def test_what_was_given_for_a_column_that_is_left_out_is_not_written():
+    given = {"bounds": {("orders", "customer_no"): ("3", "77")}, "keys": {("orders", "kind"): ("secret",)}}
+    choices = StarterChoices(person="row", left_out=frozenset({("orders", "kind")}), **given)
+    text = render_template("orders.csv", TABLES, choices)
+    assert "secret" not in text and "77" not in text and "# kind " in text and "# customer_no" in text
+
+
+@pytest.mark.parametrize("given", [("1,5", ""), ("", "1,5"), ("1,000", "2,000"), ("1 5", ""), ("1 2", "3"), ("", "5")])
+def test_a_field_is_one_number(given):
+    for kind in (Type.INT, Type.FLOAT):
+        with pytest.raises(ParameterError):
+            read_bound_fields(kind, *given)
+
+
+def test_a_field_with_a_comma_says_how_a_number_is_written():
+    with pytest.raises(ParameterError, match="one number in each field") as refused:
+        read_bound_fields(Type.FLOAT, "1,5", "20")
+    assert read_bound_fields(Type.FLOAT, refused.value.fix, "20") == ("1.5", "20")

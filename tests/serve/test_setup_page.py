@@ -308,3 +308,135 @@ def test_the_commands_of_the_last_page_are_as_a_shell_takes_them(tmp_path):
     _, (_, ask), _ = list_next_steps(source, StarterChoices(person="row"), None)
     assert shlex.split(ask)[-1] == 'SELECT COUNT(*) AS row_count FROM "a$b `c`"'
     assert shlex.split(ask)[3] == str(tmp_path / "my policy.toml")
+
+
+def open_page(source, policy, monkeypatch):
+    """A page for a file or a folder, opened."""
+    monkeypatch.setattr(setup_server, "_LAST_PAGE", 0.0)
+    tables = duckdb.read_columns(source)
+    page = SetupServer(
+        SetupSource(str(source), policy, tables, SourceRows(source, tables)), StarterChoices(epsilon=Fraction(1)), 4711
+    )
+    browser = Browser(page)
+    return browser, browser.open().text
+
+
+def list_offered(text):
+    return sorted(set(re.findall(r'name="key-[^"]*" value="[^"]*"[^>]*> ([^<]*) <small>([^<]*)', text)))
+
+
+@pytest.mark.parametrize("second", ["id,order_id,product", "id,Customer_ID,product"])
+def test_what_one_person_holds_in_many_rows_is_not_offered(tmp_path, monkeypatch, second):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "orders.csv").write_text("id,customer_id,shop\n" + "".join(f"{n},{n % 40},a\n" for n in range(80)))
+    lines = [f"{n},{n % 40},tea" for n in range(200)] + [f"{n},7,chemo" for n in range(200, 225)]
+    (folder / "items.csv").write_text(second + "\n" + "\n".join(lines) + "\n")
+    _, shown = open_page(folder, tmp_path / "n.toml", monkeypatch)
+    assert list_offered(shown) == [("a", "40"), ("tea", "40")] and "chemo" not in shown
+
+
+def test_where_people_cannot_be_counted_no_keys_are_offered(tmp_path, monkeypatch):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "orders.csv").write_text("id,customer_id,shop\n" + "".join(f"{n},{n % 40},a\n" for n in range(80)))
+    (folder / "visits.csv").write_text("ward\n" + "chemo\n" * 60)
+    _, shown = open_page(folder, tmp_path / "n.toml", monkeypatch)
+    assert list_offered(shown) == [("a", "40")] and "chemo" not in shown
+
+
+def test_numbers_that_are_none_are_said_to_be(tmp_path, monkeypatch):
+    source = tmp_path / "t.csv"
+    values = ["nan", "inf", "1.5", "1.7e308", "-1.7e308"]
+    source.write_text("id,bin,v\n" + "".join(f"{n},{values[n % 5]},a\n" for n in range(200)))
+    browser, _ = open_page(source, tmp_path / "n.toml", monkeypatch)
+    form = {"person": "row", "use-0-1": "1", "use-0-2": "1", "lower-0-1": "0", "upper-0-1": "10"}
+    shown = browser.post("/preview", **form, **{"use-0-3": None, "use-0-4": None, "use-0-5": None})
+    assert shown.status_code == 200 and "not a number" in shown.text
+
+
+def test_what_fails_unforeseen_is_a_page(browser, monkeypatch):
+    browser.open()
+
+    def fail(form):
+        raise RuntimeError("at sea")
+
+    monkeypatch.setattr(browser.page._pages, "view", fail)
+    answered = browser.send("GET", browser.place)
+    assert answered.status_code == 500 and "tacit init FILE --guided" in answered.text
+    assert "at sea" not in answered.text and answered.headers["content-security-policy"]
+
+
+NOTHING_MORE = {"use-0-3": None, "use-0-4": None, "use-0-5": None}  # of the shop's form
+
+
+def make_link_tables(folder, header="id,customer_id"):
+    folder.mkdir()
+    (folder / "orders.csv").write_text(f"{header}\n" + "".join(f"{n},{n % 40}\n" for n in range(80)))
+    lines = "".join(f"{n},{n % 80},{'ab'[n % 2]}\n" for n in range(200))
+    (folder / "items.csv").write_text(f"id,order_id,product\n{lines}")
+    (folder / "logins.csv").write_text("customer_id\n" + "".join(f"{n % 40}\n" for n in range(80)))
+
+
+def test_tables_without_columns_are_left_out_unless_others_are_reached_over_them(tmp_path, monkeypatch):
+    make_link_tables(tmp_path / "data")
+    browser, shown = open_page(tmp_path / "data", tmp_path / "n.toml", monkeypatch)
+    assert "no column is ticked there: logins" in shown and "at least one column: orders.id" in shown
+    numbers = dict.fromkeys(NOTHING_MORE) | {"use-0-2": "1"}  # items.product; tables are sorted by name
+    done = browser.post(action="write", confirm="1", **numbers)
+    assert done.status_code == 200, done.text
+    policy = load(tmp_path / "n.toml")
+    assert {table.name: [column.name for column in table.columns] for table in policy.tables} == {
+        "items": ["product"],
+        "orders": ["id"],
+    }
+    assert "The table logins is left out" in (tmp_path / "n.toml").read_text()
+
+
+@pytest.mark.parametrize(("lower", "upper"), [("1,5", ""), ("", "1,5"), ("1,5", "20"), ("1 5", ""), ("1", "")])
+def test_each_bound_is_one_number(browser, tmp_path, lower, upper):
+    browser.open()
+    bounds = {"lower-0-4": lower, "upper-0-4": upper}
+    shown = browser.post("/preview", **bounds).text
+    words = "one number in each field" if "," in lower + upper else "write two whole numbers"
+    assert words in shown and "lower = 1" not in shown
+    assert browser.post(action="write", confirm="1", **bounds).status_code == 400
+    assert not (tmp_path / "tacit.toml").exists()
+
+
+def test_what_was_written_for_a_column_that_is_not_ticked_is_not_published(browser, tmp_path):
+    browser.open()
+    fields = {"use-0-3": None, "keys-0-3": "secret", "use-0-4": None, "lower-0-4": "3", "upper-0-4": "77"}
+    assert (
+        browser.post(action="write", confirm="1", **fields, **{"lower-0-0": "5", "upper-0-0": "88"}).status_code == 200
+    )
+    text = (tmp_path / "tacit.toml").read_text()
+    assert "secret" not in text and "77" not in text and "88" not in text
+
+
+def test_a_key_that_was_offered_for_another_person_is_not_taken(browser, tmp_path):
+    browser.open()
+    refused = browser.post(action="write", confirm="1", **{"key-0-3": "at sea"})
+    assert refused.status_code == 400 and "not offered for this person" in refused.text
+    assert browser.post(action="write", confirm="1", **{"keys-0-3": "at sea"}).status_code == 200  # typed
+    assert 'values = ["at sea"]' in (tmp_path / "tacit.toml").read_text()
+
+
+def test_a_key_with_a_line_break_is_the_one_of_the_data(tmp_path, monkeypatch):
+    source = tmp_path / "t.csv"
+    source.write_bytes(b"id,v\n" + b"".join(b'%d,"a\nb%d"\n' % (n, n % 2) for n in range(100)))
+    browser, _ = open_page(source, tmp_path / "n.toml", monkeypatch)
+    chosen = {"person": "row", "use-0-1": "1", "key-0-1": "a\r\nb0", **NOTHING_MORE}
+    assert re.search(r'value="a\nb0" checked', browser.post(**chosen).text)
+    assert browser.post(action="write", confirm="1", **chosen).status_code == 200
+    assert load(tmp_path / "n.toml").tables[0].column("v").values == ("a\nb0",)
+
+
+def test_a_table_whose_name_has_a_dot_is_asked_about_by_its_columns(tmp_path, monkeypatch):
+    source = tmp_path / "shop.v2.csv"
+    source.write_text("id,kind\n" + "".join(f"{n},{'ab'[n % 2]}\n" for n in range(200)))
+    browser, _ = open_page(source, tmp_path / "n.toml", monkeypatch)
+    (table,) = browser.page._source.tables
+    assert "." in table
+    form = {"person": "row", "use-0-1": "1", "key-0-1": "a", "group": f"{table}.kind", **NOTHING_MORE}
+    assert "GROUP BY &#34;kind&#34;" in browser.post("/preview", **form).text

@@ -6,11 +6,12 @@ to a policy that the owner has not confirmed value by value.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tacit.engines.base import TableSchema
 from tacit.engines.declared import declare_table
@@ -60,6 +61,14 @@ class RowsPerPerson:
     most: int
 
 
+class KeyStep(NamedTuple):
+    """A foreign key: a column of one table, and the key of another that it leads to."""
+
+    column: str
+    table: str
+    key: str
+
+
 class SourceRows:
     """The first `MOST_ROWS` rows of each table of a file or folder, read in the types that a policy would declare."""
 
@@ -107,8 +116,8 @@ class SourceRows:
             low, high, bars = self._draw_histogram(table, _ORDERED[kind].format(name))
             return ColumnFacts(rows, present, distinct, low, high, bars)
         found = self._all(
-            f"SELECT CAST({name} AS VARCHAR) AS v, COUNT(*) AS n FROM {self._names[table]} WHERE {name} IS NOT NULL "
-            f"GROUP BY v ORDER BY n DESC, v LIMIT {_VALUES}"
+            f"SELECT CAST({name} AS VARCHAR), COUNT(*) FROM {self._names[table]} WHERE {name} IS NOT NULL "
+            f"GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {_VALUES}"
         )
         return ColumnFacts(rows, present, distinct, values=tuple((value, count) for value, count in found))
 
@@ -123,15 +132,43 @@ class SourceRows:
         listed = ", ".join(map(quote_text, keys))
         return self._count(table, f"CASE WHEN {quote_name(column)} NOT IN ({listed}) THEN 1 END")
 
-    def count_people(self, table: str, column: str, person: str | None) -> dict[str, int]:
-        """How many people, or rows where there is no such column, hold each of the most frequent values of a text."""
-        name = quote_name(column)
-        counted = "*" if person is None or person not in self._kinds[table] else f"DISTINCT {quote_name(person)}"
-        found = self._all(
-            f"SELECT CAST({name} AS VARCHAR) AS v, COUNT({counted}) AS n FROM {self._names[table]} "
-            f"WHERE {name} IS NOT NULL GROUP BY v ORDER BY COUNT(*) DESC, v LIMIT {_VALUES}"
+    def count_people(
+        self, table: str, column: str, person: str | None, steps: Sequence[KeyStep] = ()
+    ) -> dict[str, int]:
+        """How many people hold each of the most frequent values of a text; where `person` is None, each row is one.
+
+        `person` is a column of the table itself, or of the one that foreign keys lead to. A row that leads to nobody,
+        or to several, is nobody's. Where the column is not there people cannot be counted, and nothing is returned: a
+        number of rows is never given for a number of people.
+        """
+        name, kinds = quote_name(column), self._kinds
+        value = f"CAST(held.{name} AS VARCHAR)"
+        if person is None:
+            counted, joined = "*", ""
+        else:
+            last, found, joined = table, "held", ""
+            for number, step in enumerate(steps):
+                if step.column not in kinds[last] or step.key not in kinds.get(step.table, {}):
+                    return {}
+                key, is_last = quote_name(step.key), number == len(steps) - 1
+                onward = person if is_last else steps[number + 1].column
+                if onward not in kinds[step.table]:
+                    return {}
+                one = (
+                    f"SELECT {key}, MIN({quote_name(onward)}) FROM {self._names[step.table]} "
+                    f"GROUP BY {key} HAVING COUNT(DISTINCT {quote_name(onward)}) = 1"
+                )
+                start = quote_name(step.column) if number == 0 else "onward"
+                joined += f" LEFT JOIN ({one}) AS step{number}(key, onward) ON step{number}.key = {found}.{start}"
+                last, found = step.table, f"step{number}"
+            if person not in kinds[last]:
+                return {}
+            counted = f"DISTINCT {found}.{'onward' if steps else quote_name(person)}"
+        listed = self._all(
+            f"SELECT {value}, COUNT({counted}) FROM {self._names[table]} AS held{joined} "
+            f"WHERE held.{name} IS NOT NULL GROUP BY 1 ORDER BY COUNT(*) DESC, 1 LIMIT {_VALUES}"
         )
-        return dict(found)
+        return dict(listed)
 
     def measure_groups(
         self, table: str, column: str, averaged: Sequence[str] = ()
@@ -141,15 +178,15 @@ class SourceRows:
         if not column:
             return {"": self._one(f"SELECT {measures} FROM {self._names[table]}")}
         key = f"CAST({quote_name(column)} AS VARCHAR)"
-        found = self._all(f"SELECT {key} AS k, {measures} FROM {self._names[table]} GROUP BY k LIMIT {MOST_ROWS}")
+        found = self._all(f"SELECT {key}, {measures} FROM {self._names[table]} GROUP BY 1 LIMIT {MOST_ROWS}")
         return {str(value): tuple(rest) for value, *rest in found if value is not None}
 
     def describe_people(self, table: str, person: str) -> RowsPerPerson:
         """How many rows people have in a table that has their column."""
         name = quote_name(person)
-        each = f"SELECT COUNT(*) AS n FROM {self._names[table]} WHERE {name} IS NOT NULL GROUP BY {name}"
+        each = f"SELECT COUNT(*) FROM {self._names[table]} WHERE {name} IS NOT NULL GROUP BY {name}"
         people, median, high, most = self._one(
-            f"SELECT COUNT(*), quantile_disc(n, 0.5), quantile_disc(n, 0.95), MAX(n) FROM ({each})"
+            f"SELECT COUNT(*), quantile_disc(n, 0.5), quantile_disc(n, 0.95), MAX(n) FROM ({each}) AS people(n)"
         )
         without = self.rows[table] - self._count(table, name)
         return RowsPerPerson(people, without, median or 0, high or 0, most or 0)
@@ -162,12 +199,13 @@ class SourceRows:
         )
         if low is None or high is None or low == high:
             return low, high, ()
-        place = f"CAST(floor({_BINS} * ({number} - ({low!r})) / ({high - low!r})) AS BIGINT)"
-        clamped = f"greatest(0, least({_BINS - 1}, {place}))"
+        # clamped first and halved where the width is no float, so that nothing overflows
+        scale = 1.0 if math.isfinite(high - low) else 0.5
+        clamped = f"({scale!r} * greatest({low!r}::DOUBLE, least({high!r}::DOUBLE, {number})))"
+        share = f"({clamped} - ({scale * low!r})::DOUBLE) / ({scale * high - scale * low!r})::DOUBLE"
+        place = f"least({_BINS - 1}, CAST(floor({_BINS} * ({share})) AS BIGINT))"
         found = dict(
-            self._all(
-                f"SELECT {clamped} AS bin, COUNT(*) FROM {self._names[table]} WHERE {number} IS NOT NULL GROUP BY bin"
-            )
+            self._all(f"SELECT {place}, COUNT(*) FROM {self._names[table]} WHERE {number} IS NOT NULL GROUP BY 1")
         )
         return low, high, tuple(found.get(bin, 0) for bin in range(_BINS))
 

@@ -65,7 +65,25 @@ def read_analyst(given: str) -> str:
 
 def read_bounds(kind: Type, given: str) -> tuple[str, str] | None:
     """Lower and upper as TOML has them, of numbers or days; None for nothing; or ParameterError."""
-    parts = given.replace(",", " ").split()
+    return _read_pair(kind, given.replace(",", " ").split())
+
+
+def read_bound_fields(kind: Type, lower: str, upper: str) -> tuple[str, str] | None:
+    """Lower and upper from a field each, which holds one number or day; None where both are empty; or ParameterError.
+
+    >>> read_bound_fields(Type.FLOAT, "1.5", "20"), read_bound_fields(Type.INT, "", "")
+    (('1.5', '20'), None)
+    """
+    parts = [given.strip() for given in (lower, upper) if given.strip()]
+    if any("," in given for given in parts):
+        what = "write one number in each field, with a point and without commas, such as 1.5 or 1000"
+        if kind is Type.DATE:
+            what = "write one day in each field, such as 2025-01-01"
+        raise ParameterError("bounds", what, fix="2025-01-01" if kind is Type.DATE else "1.5")
+    return _read_pair(kind, parts)
+
+
+def _read_pair(kind: Type, parts: Sequence[str]) -> tuple[str, str] | None:
     if not parts:
         return None
     try:

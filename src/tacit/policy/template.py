@@ -6,7 +6,7 @@ Nothing that is in the rows stands in it: a policy is public.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from tacit.arithmetic import format_decimal
@@ -86,6 +86,10 @@ _NO_WAY = """
 # about people, give it a unit.
 """
 
+_NO_COLUMNS = """
+# The table {name} is left out: no column of it is listed, and no other table is reached over it.
+"""
+
 _ANALYSTS = """
 # Who may ask, each up to a cap of their own; the overall cap holds as well, and never refreshes.
 [analysts.{name}]
@@ -137,7 +141,8 @@ class StarterChoices:
     """What the owner decides: the person's column or "row", the budget, who asks, and what is listed.
 
     `listed` are columns that would be left out, and `left_out` others that are. `bounds` are the texts of lower and
-    upper, and `keys` the public keys of texts, by table and column.
+    upper, and `keys` the public keys of texts, by table and column. `without` are tables that are left out, and `links`
+    keys that are listed because other tables are reached over them: see `leave_out_empty_tables`.
     """
 
     person: str | None = None
@@ -147,6 +152,8 @@ class StarterChoices:
     bounds: Mapping[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     keys: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
     left_out: frozenset[tuple[str, str]] = frozenset()
+    without: frozenset[str] = frozenset()
+    links: frozenset[tuple[str, str]] = frozenset()
 
 
 def render_template(source: str | None, tables: Tables, choices: StarterChoices | None = None) -> str:
@@ -180,9 +187,51 @@ def _write_tables(tables: Tables, choices: StarterChoices) -> str:
     for name, columns in tables.items():
         if choices.person is not None and choices.person != ROW_UNIT and name not in units:
             written.append(_NO_WAY.format(name=one_line(name), person=one_line(choices.person)))
+        elif name in choices.without:
+            written.append(_NO_COLUMNS.format(name=one_line(name)))
         else:
             written.append(_write_table(name, columns, units.get(name), choices))
     return "".join(written)
+
+
+def leave_out_empty_tables(tables: Tables, choices: StarterChoices) -> StarterChoices:
+    """The choices, without the tables of which analysts may name no column: a table of a policy has at least one.
+
+    A table over which another that has columns is reached stays, and lists the key that leads to it and nothing else.
+    Where no table has columns all stay, and the policy cannot be loaded: there is nothing to ask about.
+    """
+    with_columns = {name for name, columns in tables.items() if _has_columns(name, columns, choices)}
+    links = _find_link_keys(tables, choices)
+    without = set(tables) - with_columns - {name for name, _ in links} if with_columns else set()
+    return replace(choices, without=frozenset(without), links=links)
+
+
+def _has_columns(table: str, columns: Sequence[SourceColumn], choices: StarterChoices) -> bool:
+    names = DuplicateNames()
+    problems = [find_name_problem(column.name) or names(column.name) for column in columns]
+    return any(
+        not problem and isinstance(column.kind, Type) and _is_named(table, column, choices)
+        for column, problem in zip(columns, problems, strict=True)
+    )
+
+
+def _find_link_keys(tables: Tables, choices: StarterChoices) -> frozenset[tuple[str, str]]:
+    """The keys of tables without columns over which other tables are reached.
+
+    A table of a policy has at least one column, so these have the key that leads to them.
+    """
+    if choices.person is None or choices.person == ROW_UNIT:
+        return frozenset()
+    units = propose_units(tables, choices.person)
+    found = set()
+    for name in units:
+        if _has_columns(name, tables[name], choices):
+            way = units[name].unit
+            while isinstance(way, UnitForeignKey):
+                if not _has_columns(way.table, tables[way.table], choices):
+                    found.add((way.table, way.key))
+                way = units[way.table].unit
+    return frozenset(found)
 
 
 def _write_table(
@@ -225,22 +274,30 @@ def _write_column(table: str, column: SourceColumn, key: str, choices: StarterCh
     if isinstance(column.kind, LeftOut):
         return f"# {key} is left out, {one_line(str(column.kind))}"
     declared = _COLUMNS[column.kind]
+    if not _is_named(table, column, choices):
+        # bounds and keys that may have been given for it are not published with a column that is not
+        declared = declared.partition("    #")[0]
+        if (table, column.name) in choices.left_out:
+            return f"# {key} = {declared}    # left out"
+        reason = explain_left_out(column)
+        if explain_left_out(column._replace(distinct=None, length=None)) != reason:
+            reason = "it may describe somebody"  # what its values are like is for the owner alone
+        return f"# {key} = {declared}    # left out: {reason}"
     if (bounds := choices.bounds.get((table, column.name))) is not None:
         declared = f'{{ type = "{column.kind}", lower = {bounds[0]}, upper = {bounds[1]} }}'
     elif keys := choices.keys.get((table, column.name)):
         declared = f'{{ type = "{column.kind}", values = [{", ".join(map(quote_string, keys))}] }}'
-    if (table, column.name) in choices.left_out:
-        return f"# {key} = {declared.partition('    #')[0]}    # left out"
-    if (table, column.name) in choices.listed:
-        return f"{key} = {declared}"
-    reason = explain_left_out(column)
-    if explain_left_out(column._replace(distinct=None, length=None)) != reason:
-        reason = "it may describe somebody"  # what its values are like is for the owner alone
-    return (
-        f"{key} = {declared}"
-        if reason is None
-        else f"# {key} = {declared.partition('    #')[0]}    # left out: {reason}"
-    )
+    if (table, column.name) in choices.links:
+        return f"{key} = {declared.partition('    #')[0]}    # listed because other tables are reached over it"
+    return f"{key} = {declared}"
+
+
+def _is_named(table: str, column: SourceColumn, choices: StarterChoices) -> bool:
+    """Whether analysts may name a column that can be declared."""
+    here = (table, column.name)
+    if here in choices.links:
+        return True
+    return here not in choices.left_out and (here in choices.listed or explain_left_out(column) is None)
 
 
 def explain_left_out(column: SourceColumn) -> str | None:

@@ -21,15 +21,16 @@ from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.policy.model import ROW_UNIT, Type
 from tacit.policy.owner_choices import (
     BOUNDED,
+    ColumnName,
     list_left_out,
     read_analyst,
-    read_bounds,
+    read_bound_fields,
     read_budget,
     read_keys,
     read_person,
 )
 from tacit.policy.propose import Tables, propose_person
-from tacit.policy.template import StarterChoices
+from tacit.policy.template import StarterChoices, leave_out_empty_tables
 
 _FIELDS = 20_000  # of a form: five for each of the columns that a wide table has
 Value = TypeVar("Value")
@@ -88,8 +89,37 @@ def fill_in(tables: Tables, choices: StarterChoices) -> SetupForm:
     return SetupForm(fields)
 
 
-def read_choices(tables: Tables, form: SetupForm) -> tuple[StarterChoices, dict[str, str]]:
-    """What the owner chose, and for each field that cannot be read, or column by its number, what to write."""
+def restore_keys(ticked: Sequence[str], offered: Sequence[str]) -> tuple[str, ...]:
+    """The offered keys that are ticked, as they are in the data; or ParameterError where one is not offered.
+
+    A browser sends every line break as CR LF, and keys that differ in these alone cannot be told apart.
+
+    >>> restore_keys(["a", "b\\r\\nc"], ["a", "b\\nc"])
+    ('a', 'b\\nc')
+    """
+    known: dict[str, list[str]] = {}
+    for key in offered:
+        known.setdefault(_with_one_line_break(key), []).append(key)
+    found = [known.get(_with_one_line_break(given), []) for given in ticked]
+    if any(len(keys) != 1 for keys in found):
+        what = "a key that is ticked is not offered for this person: untick it, or type it if everybody may know it"
+        raise ParameterError("keys", what, fix="untick it")
+    return tuple(keys[0] for keys in found)
+
+
+def _with_one_line_break(key: str) -> str:
+    return key.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_choices(
+    tables: Tables, form: SetupForm, offer: Callable[[str, ColumnName], Sequence[str]] | None = None
+) -> tuple[StarterChoices, dict[str, str]]:
+    """What the owner chose, and for each field that cannot be read, or column by its number, what to write.
+
+    `offer` gives the keys that are offered for a column where a person's column is chosen. **Rule.** A key that is
+    ticked is one of these: the page may have offered it for another person, whose rows are counted differently. A key
+    that is typed may be any. What was written for a column that is not ticked is not read: it is not chosen.
+    """
     problems: dict[str, str] = {}
 
     def read(field: str, function: Callable[[], Value], otherwise: Value) -> Value:
@@ -102,6 +132,7 @@ def read_choices(tables: Tables, form: SetupForm) -> tuple[StarterChoices, dict[
     person = form.exact("person") or form.exact("another")
     if not form.has("person") or not person:
         problems["person"] = "choose who is protected"
+    chosen_person = ROW_UNIT if "person" in problems else read("person", lambda: read_person(tables, person), ROW_UNIT)
     left_out = list_left_out(tables)
     none: tuple[str, ...] = ()
     listed, unlisted, bounds, keys = set(), set(), {}, {}
@@ -113,18 +144,22 @@ def read_choices(tables: Tables, form: SetupForm) -> tuple[StarterChoices, dict[
             unlisted.add(here)
         kind = column.kind
         assert isinstance(kind, Type)
+        if not is_used:
+            continue
         if kind in BOUNDED:
-            ends = f"{form.text(f'lower-{number}')} {form.text(f'upper-{number}')}"
-            given = read(number, partial(read_bounds, kind, ends), None)
+            ends = form.text(f"lower-{number}"), form.text(f"upper-{number}")
+            given = read(number, partial(read_bound_fields, kind, *ends), None)
             if given is not None:
                 bounds[here] = given
         elif kind is Type.TEXT:
             ticked = form.fields.get(f"key-{number}", ())
+            if offer is not None and ticked:
+                ticked = read(number, partial(restore_keys, ticked, offer(chosen_person, here)), none)
             typed = read(number, partial(read_keys, form.text(f"keys-{number}")), none)
             if found := tuple(dict.fromkeys([*ticked, *typed])):
                 keys[here] = found
     choices = StarterChoices(
-        ROW_UNIT if "person" in problems else read("person", lambda: read_person(tables, person), ROW_UNIT),
+        chosen_person,
         read("epsilon", lambda: read_budget(form.text("epsilon")), StarterChoices.epsilon),
         read("analyst", lambda: read_analyst(form.text("analyst")), StarterChoices.analyst),
         frozenset(listed),
@@ -132,4 +167,4 @@ def read_choices(tables: Tables, form: SetupForm) -> tuple[StarterChoices, dict[
         keys,
         frozenset(unlisted),
     )
-    return choices, problems
+    return leave_out_empty_tables(tables, choices), problems

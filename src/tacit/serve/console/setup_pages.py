@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from tacit.policy.propose import find_what_names_somebody, is_identifier_name, p
 from tacit.policy.template import StarterChoices
 from tacit.serve.console.charts import make_element
 from tacit.serve.console.setup_form import SetupForm, number_columns, read_choices
-from tacit.serve.console.setup_preview import SetupSource, describe_choice, list_groupings, make_preview
+from tacit.serve.console.setup_preview import SetupSource, count_holders, describe_choice, list_groupings, make_preview
 
 FEWEST_PEOPLE = 20  # who hold a value that is offered as a public key; a rarer one must be typed by who knows it
 _OFFERED = 30  # different values of a text, at most, that are offered as keys
@@ -83,11 +84,12 @@ class SetupPages:
     def __init__(self, source: SetupSource) -> None:
         self.source = source
         self._facts: dict[tuple[str, str], ColumnFacts] = {}
+        self._holders: dict[tuple[str, tuple[str, str]], dict[str, int]] = {}
         self._people: tuple[PersonOption, ...] | None = None
 
     def view(self, form: SetupForm) -> tuple[dict[str, Any], StarterChoices]:
         """All that the page shows for a form, and what it chose."""
-        choices, problems = read_choices(self.source.tables, form)
+        choices, problems = read_choices(self.source.tables, form, self._list_offered)
         groupings = list_groupings(self.source, choices)
         group = form.exact("group")
         if group not in groupings:
@@ -203,15 +205,29 @@ class SetupPages:
         """The values that enough people hold, where there are few different ones; and how many are not offered."""
         if kind is not Type.TEXT or facts is None or self.source.rows is None or facts.distinct > _OFFERED:
             return (), 0
-        person = None if choices.person == ROW_UNIT else choices.person
-        counts = self.source.rows.count_people(*place, person)
-        chosen = set(form.fields.get(f"key-{number}", ()))
-        offered = tuple(
-            KeyOption(value, f"{people:,}", value in chosen)
-            for value, people in counts.items()
-            if people >= FEWEST_PEOPLE and value.strip()
-        )
+        counts = self._count_holders(choices.person or ROW_UNIT, place)
+        if not counts:
+            return (), 0
+        chosen = set(choices.keys.get(place, form.fields.get(f"key-{number}", ())))
+        offered = tuple(KeyOption(value, f"{counts[value]:,}", value in chosen) for value in _select_keys(counts))
         return offered, facts.distinct - len(offered)
+
+    def _list_offered(self, person: str, place: tuple[str, str]) -> tuple[str, ...]:
+        """The keys that are offered for a text."""
+        facts = self._look(*place)
+        if facts is None or facts.distinct > _OFFERED:
+            return ()
+        return _select_keys(self._count_holders(person, place))
+
+    def _count_holders(self, person: str, place: tuple[str, str]) -> dict[str, int]:
+        if (person, place) not in self._holders:
+            self._holders[person, place] = count_holders(self.source, person, *place)
+        return self._holders[person, place]
+
+
+def _select_keys(counts: Mapping[str, int]) -> tuple[str, ...]:
+    """The values that enough people hold."""
+    return tuple(value for value, people in counts.items() if people >= FEWEST_PEOPLE and value.strip())
 
 
 def _describe_facts(facts: ColumnFacts | None, kind: Type) -> str:

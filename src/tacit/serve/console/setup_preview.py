@@ -5,6 +5,7 @@ Every figure of the data is exact and for the owner alone; the text of the polic
 
 from __future__ import annotations
 
+import math
 import shlex
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -19,13 +20,13 @@ from tacit.answers.render import format_value
 from tacit.arithmetic import format_decimal
 from tacit.curator.preview import preview_answer
 from tacit.engines.scalars import quote_name
-from tacit.engines.source_rows import SourceRows
+from tacit.engines.source_rows import KeyStep, SourceRows
 from tacit.errors import ParameterError, TacitError
 from tacit.policy.load import load_text
 from tacit.policy.model import ROW_UNIT, Policy, Table, Type
 from tacit.policy.owner_choices import select_tables
 from tacit.policy.promise import describe_guarantee
-from tacit.policy.propose import Tables
+from tacit.policy.propose import Tables, propose_units
 from tacit.policy.template import StarterChoices, render_template
 from tacit.serve.console.answer_charts import draw_chart
 
@@ -63,6 +64,8 @@ class SetupPreview:
     guess: str  # the least error of a guess, in percent
     people: tuple[str, ...]
     left_out: tuple[str, ...]
+    empty: tuple[str, ...]  # tables that are left out, because no column of them is ticked
+    links: tuple[str, ...]  # keys that are listed, because other tables are reached over them
     answer: AnswerPreview | None
     problem: TacitError | None
 
@@ -72,6 +75,8 @@ def make_preview(source: SetupSource, choices: StarterChoices, group: str, epsil
     text = render_template(source.name, source.tables, choices)
     selected = select_tables(source.tables, choices.person or ROW_UNIT)
     left_out = tuple(name for name in source.tables if name not in selected)
+    empty = tuple(name for name in selected if name in choices.without)
+    links = tuple(f"{table}.{column}" for table, column in sorted(choices.links))
     promise, answer, problem = "", None, None
     try:
         policy = load_text(text, source.policy)
@@ -80,7 +85,9 @@ def make_preview(source: SetupSource, choices: StarterChoices, group: str, epsil
     except TacitError as error:
         problem = error
     guess = f"{100 * min_guessing_error(choices.epsilon):.3g}"
-    return SetupPreview(text, promise, guess, _describe_people(source, choices), left_out, answer, problem)
+    return SetupPreview(
+        text, promise, guess, _describe_people(source, choices), left_out, empty, links, answer, problem
+    )
 
 
 def list_next_steps(
@@ -91,7 +98,8 @@ def list_next_steps(
     if preview is not None and preview.answer is not None:
         sql, epsilon = preview.answer.sql, preview.answer.epsilon
     else:
-        table = next(iter(select_tables(source.tables, choices.person or ROW_UNIT)))
+        selected = select_tables(source.tables, choices.person or ROW_UNIT)
+        table = next(name for name in selected if name not in choices.without)
         sql, epsilon = f"SELECT COUNT(*) AS row_count FROM {quote_name(table)}", format_decimal(choices.epsilon / 4)
     ask = shlex.join(["tacit", "ask", "-p", policy, "--as", analyst, "--epsilon", epsilon, sql])
     add, serve = (
@@ -143,6 +151,27 @@ def describe_choice(source: SetupSource, choices: StarterChoices, table: str, co
     return ""
 
 
+def count_holders(source: SetupSource, person: str, table: str, column: str) -> dict[str, int]:
+    """How many people hold each of the most frequent values of a text, by the unit that the policy will have.
+
+    Nothing where they cannot be counted: no column of the table, and no foreign key, leads to the person.
+    """
+    if source.rows is None:
+        return {}
+    if person == ROW_UNIT:
+        return source.rows.count_people(table, column, None)
+    units = propose_units(source.tables, person)
+    steps: list[KeyStep] = []
+    at = table
+    while at in units:
+        unit = units[at].unit
+        if isinstance(unit, str):
+            return source.rows.count_people(table, column, unit, steps)
+        steps.append(KeyStep(unit.column, unit.table, unit.key))
+        at = unit.table
+    return {}
+
+
 def _share(some: int, rows: SourceRows, table: str, what: str) -> str:
     total = rows.rows[table]
     if some == 0:
@@ -161,12 +190,16 @@ def _describe_people(source: SetupSource, choices: StarterChoices) -> tuple[str,
     if source.rows is None or choices.person is None:
         return ()
     found = []
+    units = {} if choices.person == ROW_UNIT else propose_units(source.tables, choices.person)
     for table, columns in select_tables(source.tables, choices.person).items():
+        if table in choices.without:
+            continue
         names = {column.name for column in columns if isinstance(column.kind, Type)}
+        unit = units[table].unit if table in units else None
         if choices.person == ROW_UNIT:
             found.append(f"{table}: {source.rows.rows[table]:,} rows, each a person of its own.")
-        elif choices.person in names:
-            people = source.rows.describe_people(table, choices.person)
+        elif isinstance(unit, str) and unit in names:
+            people = source.rows.describe_people(table, unit)
             without = f" {people.without:,} rows have none, and are not counted." if people.without else ""
             found.append(
                 f"{table}: {people.people:,} people; half have at most {people.median:,} rows, 19 of 20 at most "
@@ -180,11 +213,8 @@ def _describe_people(source: SetupSource, choices: StarterChoices) -> tuple[str,
 def _preview_answer(source: SetupSource, policy: Policy, group: str, epsilon: str) -> AnswerPreview | None:
     if source.rows is None or not policy.tables:
         return None
-    named, _, column = group.partition(".")
-    table = policy.table(named) if column else None
-    table = table or policy.tables[0]
-    if table.column(column) is None:
-        column = ""
+    places = {f"{each.name}.{column.name}": (each, column.name) for each in policy.tables for column in each.columns}
+    table, column = places.get(group, (policy.tables[0], ""))
     try:
         price = Decimal(epsilon)
     except InvalidOperation:
@@ -233,4 +263,6 @@ def _show_answer(
 def _format_true(number: float | None) -> str:
     if number is None:
         return ""
+    if not math.isfinite(number):
+        return "not a number" if math.isnan(number) else "infinite"
     return f"{number:,.0f}" if number == int(number) else f"{number:,.2f}"

@@ -52,6 +52,7 @@ _IDLE = 3600.0  # seconds without a request, after which the page ends
 _LAST_PAGE = 2.0  # seconds for what the last page loads
 _FORM = "application/x-www-form-urlencoded"
 _HOW_TO_OPEN = "open the address that the command printed, or run it again"
+_WITHOUT_PAGE = "go back and undo the last change, or begin in the terminal: tacit init FILE --guided"
 
 
 class SetupServer:
@@ -95,6 +96,11 @@ class SetupServer:
                 response = await handler(request)
             except TacitError as error:
                 response = self._page("setup_problem.html", http_status(error), problem=view_error(error))
+            except Exception:  # noqa: BLE001 - whatever the data makes fail, the owner is told what to do next
+                problem = view_error(
+                    DataError(ErrorCode.DATA, "the page cannot be made for this data", fix=_WITHOUT_PAGE)
+                )
+                response = self._page("setup_problem.html", 500, problem=problem)
             return response
 
         return endpoint

@@ -93,7 +93,9 @@ def test_a_time_limit_locks_too(database, tmp_path):
         ada, question = curator.analyst("ada"), Question("SELECT SUM(x) FROM visits", 1)
         plan = curator.planner.plan(question, "ada")
         with pytest.raises(Failed):
-            answer(question, plan, "ada", curator, partial(release, plan, curator.engine, curator.bits, 0.2))
+            answer(
+                question, plan, "ada", curator, partial(release, engine=curator.engine, bits=curator.bits, seconds=0.2)
+            )
         with pytest.raises(Refused) as refused:
             ada.ask("SELECT COUNT(*) FROM visits", epsilon=1)
         assert refused.value.code == "table-locked"

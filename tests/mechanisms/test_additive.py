@@ -87,7 +87,7 @@ def test_every_mechanism_can_be_used_without_bringing_bits(name):
         assert inspect.signature(release).parameters["bits"].default is None
 
 
-@pytest.mark.parametrize("name", package.__all__)
+@pytest.mark.parametrize("name", sorted({*package.__all__} - {"PiecewiseLinearScore"}))  # what a mechanism is given
 def test_calibration_is_by_the_same_names(name):
     # What is spent comes first, epsilon and then delta; what one unit moves is called `sensitivity`.
     names = list(inspect.signature(getattr(package, name).calibrated).parameters)

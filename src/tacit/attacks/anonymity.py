@@ -132,7 +132,7 @@ class AnonymityResult:
         tails = sums[self.starts + values] - sums[self.starts + place - 1]
         return _largest_ratio(self.frequencies[self.starts], tails)
 
-    def is_recursive(self, c: Number, l: int) -> bool:  # noqa: E741
+    def is_recursive(self, c: Number, l: int) -> bool:  # noqa: E741 - as above
         """Return whether the table is recursive (c, l)-diverse.
 
         Parameters

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import json
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -107,11 +108,14 @@ class Console:
     def proof(self, user: str, method: SignInMethod = SignInMethod.PASSWORD) -> bytes:
         """What changes whenever a password does; for a session of an identity provider, also with each link.
 
-        The text of an identity has the serial of its link, so unlinking and linking the same account changes it too.
+        A link has a serial of its own, so unlinking and linking the same account changes it too.
         """
         known = self.authenticator.verifier(user).stored_key
         if method is SignInMethod.OPENID:
-            known += repr(self.authenticator.identity(user)).encode("utf-8", "surrogatepass")
+            link = self.authenticator.identity(user)
+            if link is None:
+                return secrets.token_bytes(32)  # which is equal to none: without a link there is no session
+            known += json.dumps([link.issuer, link.claim, link.value, link.serial]).encode()
         return hmac.digest(self._secret, known, "sha256")
 
     async def check(self, name: str, password: str, address: str) -> User | None:

@@ -516,6 +516,24 @@ def test_cpu_time_beyond_an_analysts_share_is_waited_for_by_that_analyst_alone()
     asyncio.run(work())
 
 
+def test_statements_that_fail_quickly_are_slowed_down(served):
+    """Ten that fail count as a second at least, of which a quarter is free and the last is not waited for."""
+
+    async def work():
+        catalog = Catalog(served.curator.policy, share=1.0, burst=0.25)
+        try:
+            await catalog.run("ada", "clinic", CatalogStatement("SELECT 1"))
+            started = time.monotonic()
+            for _ in range(10):
+                with pytest.raises(WireError, match="division by zero"):
+                    await catalog.run("ada", "clinic", CatalogStatement("SELECT 1/0"))
+            return time.monotonic() - started
+        finally:
+            await catalog.close()
+
+    assert served.run(work()) >= 0.65
+
+
 def test_a_throttle_admits_its_burst_and_its_rate_and_no_more():
     throttle = Throttle(per_second=10.0, burst=5.0)
     served = sorted(throttle.delay("ada", 1.0, now=0.0) for _ in range(105))

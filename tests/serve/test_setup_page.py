@@ -19,7 +19,7 @@ from tacit.engines.source_rows import SourceRows
 from tacit.policy.load import load, load_text
 from tacit.policy.model import Type
 from tacit.policy.template import StarterChoices, render_template
-from tacit.serve.console import setup_server
+from tacit.serve.console import setup_preview, setup_server
 from tacit.serve.console.setup_pages import FEWEST_PEOPLE
 from tacit.serve.console.setup_preview import SetupSource, list_next_steps, make_preview
 from tacit.serve.console.setup_server import SetupServer
@@ -391,6 +391,22 @@ def test_tables_without_columns_are_left_out_unless_others_are_reached_over_them
         "orders": ["id"],
     }
     assert "The table logins is left out" in (tmp_path / "n.toml").read_text()
+
+
+def test_a_preview_copies_what_its_question_reads_and_no_more(tmp_path, monkeypatch):
+    make_link_tables(tmp_path / "data")
+    browser, _ = open_page(tmp_path / "data", tmp_path / "n.toml", monkeypatch)
+    copied = []
+
+    def answer(policy, data, sql, epsilon):
+        copied.append({table.name: [column.name for column in table.columns] for table in policy.tables})
+        return preview_answer(policy, data, sql, epsilon)
+
+    monkeypatch.setattr(setup_preview, "preview_answer", answer)
+    ticked = dict.fromkeys(NOTHING_MORE) | {"use-0-0": "1", "use-0-2": "1", "use-2-0": "1", "group": "items.product"}
+    shown = browser.post("/preview", **ticked)
+    assert copied == [{"items": ["product"], "orders": ["id"]}]
+    assert "GROUP BY &#34;product&#34;" in shown.text and 'class="error"' not in shown.text
 
 
 @pytest.mark.parametrize(("lower", "upper"), [("1,5", ""), ("", "1,5"), ("1,5", "20"), ("1 5", ""), ("1", "")])

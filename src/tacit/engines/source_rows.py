@@ -70,10 +70,14 @@ class KeyStep(NamedTuple):
 
 
 class SourceRows:
-    """The first `MOST_ROWS` rows of each table of a file or folder, read in the types that a policy would declare."""
+    """The first `MOST_ROWS` rows of each table of a file or folder, read in the types that a policy would declare.
+
+    The rows never change, so what is said about a column or about people is worked out once.
+    """
 
     def __init__(self, source: Path, tables: Mapping[str, Sequence[SourceColumn]]) -> None:
         self._lock = RLock()
+        self._known: dict[str, list[tuple[Any, ...]]] = {}  # by statement; of each a few rows
         self._names: dict[str, str] = {}
         self._kinds: dict[str, dict[str, Type]] = {}
         self.rows: dict[str, int] = {}
@@ -178,7 +182,10 @@ class SourceRows:
         if not column:
             return {"": self._one(f"SELECT {measures} FROM {self._names[table]}")}
         key = f"CAST({quote_name(column)} AS VARCHAR)"
-        found = self._all(f"SELECT {key}, {measures} FROM {self._names[table]} GROUP BY 1 LIMIT {MOST_ROWS}")
+        with self._lock:
+            found = self._connection.execute(
+                f"SELECT {key}, {measures} FROM {self._names[table]} GROUP BY 1 LIMIT {MOST_ROWS}"
+            ).fetchall()
         return {str(value): tuple(rest) for value, *rest in found if value is not None}
 
     def describe_people(self, table: str, person: str) -> RowsPerPerson:
@@ -217,4 +224,6 @@ class SourceRows:
 
     def _all(self, statement: str) -> list[tuple[Any, ...]]:
         with self._lock:
-            return self._connection.execute(statement).fetchall()
+            if statement not in self._known:
+                self._known[statement] = self._connection.execute(statement).fetchall()
+            return self._known[statement]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from tacit.engines.scalars import quote_name
 from tacit.engines.source_rows import KeyStep, SourceRows
 from tacit.errors import ParameterError, TacitError
 from tacit.policy.load import load_text
-from tacit.policy.model import ROW_UNIT, Policy, Table, Type
+from tacit.policy.model import ROW_UNIT, Policy, Table, Type, UnitForeignKey
 from tacit.policy.owner_choices import select_tables
 from tacit.policy.promise import describe_guarantee
 from tacit.policy.propose import Tables, propose_units
@@ -220,9 +220,26 @@ def _preview_answer(source: SetupSource, policy: Policy, group: str, epsilon: st
     except InvalidOperation:
         raise ParameterError("epsilon", "the epsilon of the question is not a number", fix="write 0.25") from None
     sql, measures = _write_question(table, column)
+    averaged = [name for _, name in measures if name]
+    policy = _narrow(policy, table, {column, *averaged})
     answer = preview_answer(policy, source.rows.load_frames([each.name for each in policy.tables]), sql, price)
-    true = source.rows.measure_groups(table.name, column, [name for _, name in measures if name])
+    true = source.rows.measure_groups(table.name, column, averaged)
     return _show_answer(answer, sql, epsilon, column, true)
+
+
+def _narrow(policy: Policy, table: Table, names: set[str]) -> Policy:
+    """The part of a policy that a question about these columns of a table reads: of a wide file little is copied.
+
+    Its answer has the same distribution: columns that a question does not name enter neither its rows nor its noise.
+    """
+    tables, needed = [], names
+    while True:
+        way = table.unit if isinstance(table.unit, UnitForeignKey) else None
+        needed = needed | {way.column if way else str(table.unit)}
+        tables.append(replace(table, columns=tuple(each for each in table.columns if each.name in needed)))
+        if way is None:
+            return replace(policy, tables=tuple(tables))
+        table, needed = next(each for each in policy.tables if each.name == way.table), {way.key}
 
 
 def _write_question(table: Table, column: str) -> tuple[str, list[tuple[str, str]]]:

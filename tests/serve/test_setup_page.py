@@ -406,7 +406,7 @@ def test_a_preview_copies_what_its_question_reads_and_no_more(tmp_path, monkeypa
     ticked = dict.fromkeys(NOTHING_MORE) | {"use-0-0": "1", "use-0-2": "1", "use-2-0": "1", "group": "items.product"}
     shown = browser.post("/preview", **ticked)
     assert copied == [{"items": ["product"], "orders": ["id"]}]
-    assert "GROUP BY &#34;product&#34;" in shown.text and 'class="error"' not in shown.text
+    assert "GROUP BY &#34;product&#34;" in shown.text and 'class="refusal"' not in shown.text
 
 
 @pytest.mark.parametrize(("lower", "upper"), [("1,5", ""), ("", "1,5"), ("1,5", "20"), ("1 5", ""), ("1", "")])

@@ -109,9 +109,9 @@ def assert_equal(found: ContributionProfile, expected: ContributionProfile, node
         assert found.clip(place, 1) == expected.clip(place, 1), (place, node)
 
 
-SEEDS = [("duckdb", seed, 40) for seed in range(300 if FULL else 2)]
-SEEDS += [("postgres", seed, 40) for seed in range(300 if FULL else 2)]
-SEEDS += [("spark", 1000 + seed, 8 if FULL else 3) for seed in range(20 if FULL else 1)]
+SEEDS = [("duckdb", seed, 40) for seed in range(60 if FULL else 2)]
+SEEDS += [("postgres", seed, 40) for seed in range(60 if FULL else 2)]
+SEEDS += [("spark", 1000 + seed, 8 if FULL else 3) for seed in range(6 if FULL else 1)]
 
 
 @pytest.mark.parametrize(("kind", "seed", "size"), SEEDS)
@@ -464,7 +464,7 @@ PATHS: dict[str, Callable[[DuckDBEngine], ContributionProfile]] = {
     "pass": lambda engine: engine.profile(TINY),
     "sql": lambda engine: in_sql(engine, TINY),
 }
-SOME = range(200 if FULL else 6)
+SOME = range(60 if FULL else 6)
 
 
 @pytest.mark.parametrize("path", PATHS)

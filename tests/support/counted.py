@@ -1,9 +1,9 @@
 """A run of those tests alone that full counts change: `TACIT_FULL=1 pytest -p tests.support.counted --counted`.
 
-A test is one of them if its file draws examples with hypothesis or asks for the counts, or if one of tests/ does that it
-imports, directly or over others, or a conftest.py of its folder. That of tests/ itself is not looked at: it sets how many
-examples hypothesis draws, which the first rule covers, and where temporary files lie. All other tests run the same
-statements at either counts.
+A test is one of them if its file draws examples with hypothesis or asks for the counts, or if a file of tests/ does
+that it imports, directly or over others, or a conftest.py of its folder. That of tests/ itself is not looked at: it
+sets how many examples hypothesis draws, which the first rule covers, and where temporary files lie. All other tests run
+the same statements at either counts.
 """
 
 from __future__ import annotations

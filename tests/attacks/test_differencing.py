@@ -17,8 +17,9 @@ from scipy.stats import norm
 from tests.support.counts import FULL
 
 from tacit.accounting.interval import clopper_pearson_interval
+from tacit.attacks.counting_oracles import ExactOracle, GaussianNoiseOracle
 from tacit.attacks.differencing import reconstruct_leaving_one_out, subtract_answers
-from tacit.attacks.oracle import ExactOracle, FunctionOracle, GaussianNoiseOracle
+from tacit.attacks.oracle import FunctionOracle
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.mechanisms import Laplace
 from tacit.sampling.bits import ReplayBits

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.counts import FULL
 
+from tacit.attacks.counting_oracles import ExactOracle, RoundingOracle, UniformNoiseOracle
 from tacit.attacks.exhaustive import all_subsets, find_consistent, reconstruct_exhaustively
-from tacit.attacks.oracle import ExactOracle, FunctionOracle, RoundingOracle, UniformNoiseOracle
+from tacit.attacks.oracle import FunctionOracle
 from tacit.errors import ParameterError
 
 FIRST = [0.5, 0.5, 1.0, 1.0, 0.5, 1.5, 1.5, 2.5]

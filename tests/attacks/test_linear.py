@@ -12,17 +12,17 @@ from scipy.optimize import lsq_linear
 from tests.support.counts import FULL
 
 from tacit.attacks import fit
-from tacit.attacks.differencing import reconstruct_leaving_one_out
-from tacit.attacks.exhaustive import reconstruct_exhaustively
-from tacit.attacks.linear import choose_method, expected_accuracy, random_subsets, reconstruct, subsets_and_complements
-from tacit.attacks.oracle import (
+from tacit.attacks.counting_oracles import (
     ExactOracle,
-    FunctionOracle,
     GaussianNoiseOracle,
     LaplaceNoiseOracle,
     RoundingOracle,
     UniformNoiseOracle,
 )
+from tacit.attacks.differencing import reconstruct_leaving_one_out
+from tacit.attacks.exhaustive import reconstruct_exhaustively
+from tacit.attacks.linear import choose_method, expected_accuracy, random_subsets, reconstruct, subsets_and_complements
+from tacit.attacks.oracle import FunctionOracle
 from tacit.attacks.recovered import max_expected_accuracy
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.privacy.unit import Neighbors

@@ -11,18 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.attacks.oracle import (
-    UNKNOWN_NOISE,
+from tacit.attacks.counting_oracles import (
     ExactOracle,
-    FunctionOracle,
     GaussianNoiseOracle,
     LaplaceNoiseOracle,
-    NoiseModel,
     RoundingOracle,
     UniformNoiseOracle,
-    ask_oracle,
-    noise_model,
 )
+from tacit.attacks.oracle import UNKNOWN_NOISE, FunctionOracle, NoiseModel, ask_oracle, noise_model
 from tacit.errors import ParameterError
 
 SECRET = [1, 0, 1, 0, 1]

@@ -7,6 +7,11 @@ from tacit.attacks.averaging import reword_condition as reword_condition
 from tacit.attacks.classroom import Classroom as Classroom
 from tacit.attacks.classroom import NoisyClassAverage as NoisyClassAverage
 from tacit.attacks.classroom import SimulatedRate as SimulatedRate
+from tacit.attacks.counting_oracles import ExactOracle as ExactOracle
+from tacit.attacks.counting_oracles import GaussianNoiseOracle as GaussianNoiseOracle
+from tacit.attacks.counting_oracles import LaplaceNoiseOracle as LaplaceNoiseOracle
+from tacit.attacks.counting_oracles import RoundingOracle as RoundingOracle
+from tacit.attacks.counting_oracles import UniformNoiseOracle as UniformNoiseOracle
 from tacit.attacks.differencing import DifferencingResult as DifferencingResult
 from tacit.attacks.differencing import reconstruct_leaving_one_out as reconstruct_leaving_one_out
 from tacit.attacks.differencing import subtract_answers as subtract_answers
@@ -30,14 +35,9 @@ from tacit.attacks.low_bits import simulate_guessing as simulate_guessing
 from tacit.attacks.membership import MembershipAttack as MembershipAttack
 from tacit.attacks.membership import attack_membership as attack_membership
 from tacit.attacks.membership import plot_membership_attacks as plot_membership_attacks
-from tacit.attacks.oracle import ExactOracle as ExactOracle
 from tacit.attacks.oracle import FunctionOracle as FunctionOracle
-from tacit.attacks.oracle import GaussianNoiseOracle as GaussianNoiseOracle
-from tacit.attacks.oracle import LaplaceNoiseOracle as LaplaceNoiseOracle
 from tacit.attacks.oracle import NoiseModel as NoiseModel
 from tacit.attacks.oracle import Oracle as Oracle
-from tacit.attacks.oracle import RoundingOracle as RoundingOracle
-from tacit.attacks.oracle import UniformNoiseOracle as UniformNoiseOracle
 from tacit.attacks.oracle import ask_oracle as ask_oracle
 from tacit.attacks.recovered import ReconstructionResult as ReconstructionResult
 from tacit.attacks.recovered import max_expected_accuracy as max_expected_accuracy

@@ -3,7 +3,7 @@
 >>> import numpy as np
 >>> rng = np.random.default_rng(1)
 >>> secret = rng.random(100) < 0.5
->>> from tacit.attacks.oracle import RoundingOracle
+>>> from tacit.attacks.counting_oracles import RoundingOracle
 >>> reconstruct(RoundingOracle(secret, to=5), n=100, queries=600, truth=secret).share
 1.0
 """

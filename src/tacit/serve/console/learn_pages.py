@@ -70,8 +70,9 @@ def run_attacks(questions: int, seed: int) -> list[AttackPanel]:
     """A made-up secret of a hundred people, and counts over random subsets of them: true, rounded, and private."""
     import numpy as np
 
+    from tacit.attacks.counting_oracles import ExactOracle, LaplaceNoiseOracle, RoundingOracle
     from tacit.attacks.linear import reconstruct
-    from tacit.attacks.oracle import ExactOracle, LaplaceNoiseOracle, Oracle, RoundingOracle
+    from tacit.attacks.oracle import Oracle
 
     rng = np.random.default_rng([_SEED, seed])
     secret = rng.random(PEOPLE) < 0.5

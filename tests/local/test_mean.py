@@ -16,7 +16,7 @@ from scipy.stats import binom
 
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.local.confidence_intervals import binomial_interval, mean_half_width
-from tacit.local.mean import HybridMechanism, PiecewiseMechanism, StochasticRounding
+from tacit.local.mean_mechanisms import HybridMechanism, PiecewiseMechanism, StochasticRounding
 from tacit.local.mean_summary import MeanSummary
 from tacit.local.uniform_grid import UniformGrid, rational_exp
 from tacit.privacy.loss import PureDp

@@ -22,7 +22,7 @@ from tacit.local.hadamard_response import HadamardResponse
 from tacit.local.hierarchical_histogram import HierarchicalHistogram
 from tacit.local.k_ary import KAryRandomizedResponse
 from tacit.local.local_hashing import OptimizedLocalHashing
-from tacit.local.mean import HybridMechanism, PiecewiseMechanism, StochasticRounding
+from tacit.local.mean_mechanisms import HybridMechanism, PiecewiseMechanism, StochasticRounding
 from tacit.local.projective_geometry import ProjectiveGeometryResponse
 from tacit.local.rappor import Rappor
 from tacit.local.shuffle_amplification import ShuffleAmplification

@@ -5,9 +5,9 @@ from tacit.local.heavy_hitters import HeavyHitterSearch as HeavyHitterSearch
 from tacit.local.hierarchical_histogram import HierarchicalHistogram as HierarchicalHistogram
 from tacit.local.k_ary import KAryRandomizedResponse as KAryRandomizedResponse
 from tacit.local.local_hashing import OptimizedLocalHashing as OptimizedLocalHashing
-from tacit.local.mean import HybridMechanism as HybridMechanism
-from tacit.local.mean import PiecewiseMechanism as PiecewiseMechanism
-from tacit.local.mean import StochasticRounding as StochasticRounding
+from tacit.local.mean_mechanisms import HybridMechanism as HybridMechanism
+from tacit.local.mean_mechanisms import PiecewiseMechanism as PiecewiseMechanism
+from tacit.local.mean_mechanisms import StochasticRounding as StochasticRounding
 from tacit.local.mean_summary import MeanEstimate as MeanEstimate
 from tacit.local.mean_summary import MeanSummary as MeanSummary
 from tacit.local.memoization import MemoizedRandomizer as MemoizedRandomizer

@@ -332,5 +332,5 @@ def _protocol(name: str) -> Mean:
     if any(_NUMBER.fullmatch(text) is None for text in (epsilon, lower, upper, steps)):
         raise ValueError(name)
     grid = import_module("tacit.local.uniform_grid").UniformGrid(Fraction(lower), Fraction(upper), int(steps))
-    found: Mean = getattr(import_module("tacit.local.mean"), _KINDS[kind])(grid, Fraction(epsilon))
+    found: Mean = getattr(import_module("tacit.local.mean_mechanisms"), _KINDS[kind])(grid, Fraction(epsilon))
     return found

@@ -19,7 +19,8 @@ import numpy.typing as npt
 from tacit.arithmetic import Number, certified_floor, to_interval, to_rational, working_precision
 from tacit.errors import ParameterError
 from tacit.local.frequency_oracle import FrequencyOracle, check_well_formed
-from tacit.local.mean import HybridMechanism, Mean, PiecewiseMechanism, StochasticRounding
+from tacit.local.mean import Mean
+from tacit.local.mean_mechanisms import HybridMechanism, PiecewiseMechanism, StochasticRounding
 from tacit.mechanisms.validation import check_probability
 
 Doubles = npt.NDArray[np.float64]

@@ -19,7 +19,8 @@ from tacit.local.frequency_oracle import FrequencyOracle
 from tacit.local.hadamard_response import HadamardResponse
 from tacit.local.k_ary import KAryRandomizedResponse
 from tacit.local.local_hashing import OptimizedLocalHashing
-from tacit.local.mean import HybridMechanism, Mean, PiecewiseMechanism, StochasticRounding
+from tacit.local.mean import Mean
+from tacit.local.mean_mechanisms import HybridMechanism, PiecewiseMechanism, StochasticRounding
 from tacit.local.posterior import single_report_epsilon
 from tacit.local.projective_geometry import ProjectiveGeometryResponse
 from tacit.local.shuffle_divergence import expected_positive_part

@@ -4,8 +4,8 @@
     python benchmarks/deep.py --model mlp --batch 4096 --arms plain-graph,private-graph
 
 Every arm takes the same steps: bf16 matrix products by autocast, 32-bit parameters, fused AdamW. A figure is the median
-of `--repeats` times `--steps` steps; the ratio is that of the fastest arm without privacy to each arm. It needs torch,
-numpy and scipy, and PYTHONPATH=src where Tacit is not installed.
+of `--repeats` times `--steps` steps; the ratio is that of the fastest arm without privacy to each arm. It needs torch
+and scikit-learn beside what Tacit itself needs, and PYTHONPATH=src where Tacit is not installed.
 """
 
 from __future__ import annotations

@@ -34,6 +34,7 @@ from tacit.engines.source_columns import SourceColumn, measure_columns
 from tacit.engines.sql_statements import write_some_rows
 from tacit.engines.stored import Kind, tables_of
 from tacit.engines.unit_rows import OneRowPerUnit, write_one_row_per_unit
+from tacit.loops import load_compiler
 from tacit.privacy.contribution_profile import ContributionProfile
 from tacit.query.clipped_aggregation import ClippedAggregation
 from tacit.query.nodes import Aggregation, RelationalNode
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _LARGE = 200_000  # rows from which a table is added up by several threads
+_PLAIN = 8  # questions of an engine before the compiler is loaded, which takes as long as some dozens of them
 _FETCHED = 256  # rows that become Python's objects in one call
 
 
@@ -76,6 +78,7 @@ class DuckDBEngine:
         self._forget = spill_privately(self._connection, self)
         self._lock = threading.Lock()
         self._process = os.getpid()
+        self._asked = 0
         try:
             if copy is None:
                 self._connection.execute("ATTACH ':memory:' AS copy")
@@ -94,6 +97,7 @@ class DuckDBEngine:
             return self._compute_in_sql(aggregation)
         from tacit.engines.aggregate_copy import aggregate_rows, count_rows, read_sorted, read_straight
 
+        self._choose_loops()
         found = plan_copy_scan(aggregation, self._copy.layouts)
         with self._snapshot() as cursor:
             if found is None:
@@ -103,6 +107,12 @@ class DuckDBEngine:
             else:
                 rows = read_straight(cursor, aggregation, found, self._copy)
             return aggregate_rows(cursor, aggregation, rows, is_large=self._is_large)
+
+    def _choose_loops(self) -> None:
+        """Have loops compiled where tables are large or questions many; how many rows one of them reads is private."""
+        self._asked += 1
+        if self._is_large or self._asked > _PLAIN:
+            load_compiler()
 
     @property
     def _is_large(self) -> bool:

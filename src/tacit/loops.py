@@ -76,7 +76,7 @@ class CompiledLoop(Generic[P, R]):
             return self._compiled
 
 
-def compiled(
+def compile_lazily(
     *, plain: Callable[..., Any] | None = None, **options: Any
 ) -> Callable[[Callable[P, R]], CompiledLoop[P, R]]:
     """Make a function a `CompiledLoop`, beside a plain way."""

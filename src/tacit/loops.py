@@ -31,6 +31,12 @@ def compile_loop(loop: Implementation) -> Implementation:
     return cast(Implementation, njit(nogil=True, cache=True)(loop))
 
 
+@lru_cache(maxsize=1)
+def has_compiler() -> bool:
+    """Whether numba is installed, which a process looks up once."""
+    return find_spec("numba") is not None
+
+
 def load_compiler() -> None:
     """Let every loop of this process be compiled from now on. Needs numba, which takes most of a second to load."""
     global _is_loaded  # noqa: PLW0603 - a compiler is loaded once for the process

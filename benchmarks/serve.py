@@ -49,15 +49,15 @@ KINDS = (
 )
 # What a busy thread is doing, by the innermost of these functions on its stack.
 PARTS = {
-    "sql.py:parse": "reading the question",
-    "plan.py:plan_for": "planning",
+    "registry.py:read_question": "reading the question",
+    "planner.py:plan": "planning",
     "ledger.py:reserve": "ledger: reserve",
     "ledger.py:commit": "ledger: commit",
     "ledger.py:repeats": "ledger: repeats",
     "duckdb.py:run": "the engine",
     "plan.py:release": "noise",
-    "finish.py:finish": "finishing: error bars",
-    "buckets.py:stepped": "event loop: steps of time",
+    "post_process.py:post_process": "post-processing: error bars",
+    "responses.py:write_answer": "writing the answer",
     "base_events.py:_run_once": "event loop: HTTP, TLS, PostgreSQL",
 }
 CPU = "microseconds of processor time"

@@ -430,3 +430,17 @@ def test_every_command_and_exit_code_is_documented():
         assert f"`tacit ledger {command.name or command.callback.__name__}`" in text
     for code in range(7):
         assert f"| {code} |" in text
+
+
+@pytest.mark.slow
+def test_a_question_of_the_command_loads_neither_a_compiler_nor_pandas(folder):
+    # The unit is a column, so the rows of each are bounded; pandas and numba are installed where the tests run.
+    pq.write_table(pa.table({"p": [1, 1, 2, 3], "x": [0, 1, 2, 3]}), folder / "t.parquet")
+    text = (folder / "t.toml").read_text()
+    (folder / "t.toml").write_text(text.replace('unit = "row"', 'unit = "p"\nmax_groups = 1\nmax_rows_per_group = 2'))
+    arguments = ["ask", "-p", "t.toml", "--as", "ada", "SELECT AVG(x) FROM t", "--epsilon", "0.5"]
+    command = [sys.executable, "-X", "importtime", "-m", "tacit", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "tacit.curator.ask" in loaded
+    assert not loaded & {"numba", "pandas.core.frame", "scipy"}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import pyarrow as pa
@@ -10,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.support.engines import EndlessTables, OneLayout
 
+from tacit.engines import deadline
 from tacit.engines.base import TableSchema
 from tacit.engines.copy_file import CopyFile
 from tacit.engines.deadline import TimeLimit, interrupted_at_limit, seconds_left, time_limit
@@ -79,3 +83,78 @@ def test_an_interrupt_that_came_too_early_comes_again():
 def test_another_error_before_the_limit_stays_what_it_is():
     with time_limit(60), pytest.raises(KeyError), interrupted_at_limit(lambda: None):
         raise KeyError
+
+
+def stopped_after(seconds: float) -> tuple[float, int]:
+    """Run work that ends only when it is interrupted; how long it ran, and in which thread the limit was raised."""
+    came, started = threading.Event(), time.monotonic()
+
+    def work() -> None:
+        assert came.wait(60)
+        raise RuntimeError("interrupted")
+
+    with pytest.raises(TimeLimit), time_limit(seconds), interrupted_at_limit(came.set):
+        work()
+    return time.monotonic() - started, threading.get_ident()
+
+
+def count_watchers() -> int:
+    return sum(thread.name == "tacit-deadline" for thread in threading.enumerate())
+
+
+def test_many_at_once_are_each_stopped_at_their_own_limit_by_one_thread():
+    limits = [0.05 * (number % 8 + 1) for number in range(32)]
+    with time_limit(60), interrupted_at_limit(lambda: None), ThreadPoolExecutor(32) as pool:
+        found = list(pool.map(stopped_after, limits))
+        assert count_watchers() == 1
+    assert all(ran >= limit for limit, (ran, _) in zip(limits, found, strict=True))
+    assert threading.get_ident() not in {thread for _, thread in found}
+
+
+def test_work_in_time_is_never_interrupted_and_nothing_of_it_is_left():
+    came = []
+    for _ in range(200):
+        with time_limit(60), interrupted_at_limit(lambda: came.append(1)):
+            pass
+    with time_limit(0.02), interrupted_at_limit(lambda: came.append(1)):
+        pass
+    time.sleep(0.2)
+    assert came == []
+    assert not deadline._watch._works
+    assert count_watchers() <= 1
+
+
+def test_an_inner_block_has_a_limit_of_its_own():
+    outer = []
+    with time_limit(60), interrupted_at_limit(lambda: outer.append(1)):
+        assert stopped_after(0.05)[0] < 60
+        assert seconds_left() > 0
+    assert outer == []
+
+
+def test_an_interrupt_that_fails_leaves_the_others_watched():
+    def fail() -> None:
+        raise OSError("closed")
+
+    with time_limit(0.01), interrupted_at_limit(fail), ThreadPoolExecutor(1) as pool:
+        assert pool.submit(stopped_after, 0.2).result()[0] >= 0.2
+
+
+def test_the_thread_ends_where_there_is_no_work_and_comes_again(monkeypatch):
+    monkeypatch.setattr(deadline, "_IDLE", 0.01)
+    monkeypatch.setattr(deadline, "_watch", deadline._DeadlineWatch())
+    for _ in range(2):
+        stopped_after(0.01)
+        thread = deadline._watch._thread
+        assert thread is not None
+        thread.join(60)
+        assert not thread.is_alive()
+        assert deadline._watch._thread is None
+
+
+def test_a_forked_child_has_a_watch_of_its_own():
+    with time_limit(60), interrupted_at_limit(lambda: None):
+        child = multiprocessing.get_context("fork").Process(target=stopped_after, args=(0.05,))
+        child.start()
+        child.join(60)
+    assert child.exitcode == 0

@@ -600,3 +600,11 @@ def test_the_work_of_a_charge_does_not_grow(tmp_path):
         late = [work(number) for number in range(10, 300)][-1]
     # Steps of SQLite's machine; a scan of the 900 entries between would add thousands.
     assert late < early + 50
+
+
+def test_a_former_key_counts_where_the_present_one_was_never_asked(tmp_path):
+    with Ledger(tmp_path / "x.ledger", limits("10", ada="10")) as ledger:
+        ledger.commit(ledger.reserve("ada", noise("1"), "old"), b"answer")
+        assert ledger.knows_only("old", "new")
+        assert not ledger.knows_only("old", "old")
+        assert not ledger.knows_only("new", "old")

@@ -55,8 +55,22 @@ for command in (schema, explain, ask, budget):
     app.command()(command)
 
 
+_WITHOUT_PANDAS = {"schema", "explain", "ask", "budget"}
+
+
+class _WithoutPandas:
+    """Keeps Arrow from loading pandas, as it does at its first array, and for nothing that these commands do."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        """Say that there is no pandas; others are looked for further."""
+        if name == "pandas":
+            raise ModuleNotFoundError(name=name)
+
+
 def main() -> None:
     """Run the command; an error of Tacit's own becomes a message and an exit code."""
+    if sys.argv[1:] and sys.argv[1] in _WITHOUT_PANDAS and "pyarrow" not in sys.modules:
+        sys.meta_path.insert(0, _WithoutPandas())
     log = os.environ.get("TACIT_LOG")
     if log:  # the owner's log, which may name the cause of a failure
         from tacit.serve.log_redaction import OwnerFile

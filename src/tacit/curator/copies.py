@@ -23,8 +23,10 @@ from tacit.query.types import Type
 _SMALL = 64_000_000  # bytes of a source that is read into memory
 
 
-def locate_copy(policy: Policy) -> CopyFile | None:
+def locate_copy(policy: Policy, planned: PolicyLayouts | None = None) -> CopyFile | None:
     """The file that the policy's source is read into; None where it is read into memory.
+
+    `planned` are the layouts of the policy, where they are used further.
 
     A policy that does not say has a file beside its ledger, or beside the key of a ledger in a database, unless the
     source is small.
@@ -38,7 +40,7 @@ def locate_copy(policy: Policy) -> CopyFile | None:
     else:
         beside = policy.books.store if isinstance(policy.books.store, Path) else policy.books.key
         path = beside.with_suffix(".copy")
-    planned = PolicyLayouts(policy)
+    planned = planned or PolicyLayouts(policy)
     layouts = [layout for t in policy.tables if (layout := planned.find(t.name, is_ready=True)) is not None]
     return CopyFile(path, fingerprint_copy(policy.digest, layouts))
 
@@ -48,6 +50,7 @@ class PolicyLayouts:
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
+        self._planner = plan_capped(policy)
         self._readings = readings_of(policy)
         self._known: dict[tuple[str, bool], CopyLayout | None] = {}
 
@@ -60,11 +63,11 @@ class PolicyLayouts:
         return self._known[table, is_ready]
 
     def _plan(self, table: Table, is_ready: bool) -> CopyLayout:
-        plain = plan_aggregation(self._policy, f"SELECT COUNT(*) FROM {quote_name(table.name)}")
+        plain = plan_aggregation(self._planner, f"SELECT COUNT(*) FROM {quote_name(table.name)}")
         assert plain is not None
         assert plain.unit is not None
         bare = CopyLayout(table.name, plain.source, plain.unit, (), (), ())
-        return _add_scalars(bare, self._policy, self._readings, table) if is_ready else bare
+        return _add_scalars(bare, self._planner, self._readings, table) if is_ready else bare
 
 
 def readings_of(policy: Policy) -> Readings:
@@ -83,11 +86,15 @@ def readings_of(policy: Policy) -> Readings:
     return found
 
 
-def plan_aggregation(policy: Policy, text: str) -> Aggregation | None:
-    """What an engine would be told with the caps of the policy; None where the question is refused."""
-    capped = replace(policy, tables=tuple(replace(table, auto=False) for table in policy.tables))
+def plan_capped(policy: Policy) -> Planner:
+    """A planner with the caps of the policy, also where these are to be chosen for each question."""
+    return Planner(replace(policy, tables=tuple(replace(table, auto=False) for table in policy.tables)))
+
+
+def plan_aggregation(planner: Planner, text: str) -> Aggregation | None:
+    """What an engine would be told; None where the question is refused."""
     try:
-        return require_one(Planner(capped).plan(Question(text, epsilon=1))).exact
+        return require_one(planner.plan(Question(text, epsilon=1))).exact
     except Refused:
         return None
 
@@ -97,10 +104,10 @@ def quote_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _add_scalars(bare: CopyLayout, policy: Policy, readings: Readings, table: Table) -> CopyLayout:
+def _add_scalars(bare: CopyLayout, planner: Planner, readings: Readings, table: Table) -> CopyLayout:
     """The same layout with what plain questions about each column compute: the planner says what that is."""
     scalars: dict[Scalar, Range | None] = {}
-    for asked in _typical_questions(policy, table):
+    for asked in _typical_questions(planner, table):
         exact = use_readings(asked, readings)
         leaf = CopyLayout(table.name, exact.source, exact.unit or "", (), (), ()).scan
         there: dict[Scalar, Scalar] = {
@@ -131,14 +138,14 @@ def find_range(scalar: Scalar) -> Range | None:
     return None
 
 
-def _typical_questions(policy: Policy, table: Table) -> Iterator[Aggregation]:
+def _typical_questions(planner: Planner, table: Table) -> Iterator[Aggregation]:
     for column in table.columns:
         name = quote_name(column.name)
         for text in (
             f"SELECT SUM({name}) FROM {quote_name(table.name)}",
             f"SELECT COUNT(*) FROM {quote_name(table.name)} GROUP BY {name}",
         ):
-            exact = plan_aggregation(policy, text)
+            exact = plan_aggregation(planner, text)
             if exact is not None:
                 yield exact
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tacit.curator.copies import plan_aggregation, quote_name
+from tacit.curator.copies import plan_aggregation, plan_capped, quote_name
 from tacit.engines.base import Engine
 from tacit.policy.check import PolicyAdvice
 from tacit.policy.locate import format_path
@@ -57,7 +57,7 @@ def measure_coverage(policy: Policy, engine: Engine) -> Iterator[Coverage]:
         caps = sorted({one, many, _UNLIMITED})
         unit, sums = quote_name(table.unit), ", ".join(f"SUM(LEAST(n, {cap}))" for cap in caps)
         each = f"SELECT {unit}, COUNT(*) AS n FROM {quote_name(table.name)} GROUP BY {unit}"
-        exact = plan_aggregation(policy, f"SELECT {sums} FROM ({each})")
+        exact = plan_aggregation(plan_capped(policy), f"SELECT {sums} FROM ({each})")
         if exact is not None:
             cells = next(iter(engine.run(exact).values()), (0,) * len(caps))
             counted = dict(zip(caps, sorted(cell for cell in cells if isinstance(cell, int)), strict=True))

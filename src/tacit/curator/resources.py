@@ -42,10 +42,9 @@ def open_engine(
     from tacit.engines.duckdb import DuckDBEngine
 
     file = policy.source if isinstance(policy.source, Path) else None
-    copy = locate_copy(policy) if data is None else None
-    return DuckDBEngine(
-        tables, file, data, layouts=PolicyLayouts(policy), readings=readings_of(policy), copy=copy, progress=progress
-    )
+    layouts = PolicyLayouts(policy)
+    copy = locate_copy(policy, layouts) if data is None else None
+    return DuckDBEngine(tables, file, data, layouts=layouts, readings=readings_of(policy), copy=copy, progress=progress)
 
 
 def budget_limits(policy: Policy) -> BudgetLimits:

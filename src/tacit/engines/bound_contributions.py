@@ -24,8 +24,10 @@ import hashlib
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from tacit.engines import plain_bounding
+from tacit.loops import compile_lazily
 
 MAX_BATCH_ROWS = 2**31 - 2
 """Rows that can be looked at together: their numbers, and one more, are of 32 bits."""
@@ -75,7 +77,7 @@ class BoundingBuffers(NamedTuple):
         return self if len(self.kept) > rows else BoundingBuffers.of(rows)
 
 
-@njit(inline="always")
+@compile_lazily(inline="always")
 def mix_bits(x: Any) -> Any:
     """A bijection of 64 bits in which every bit of `x` moves about half of the others."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -83,20 +85,20 @@ def mix_bits(x: Any) -> Any:
     return x ^ (x >> np.uint64(31))
 
 
-@njit(inline="always")
+@compile_lazily(inline="always")
 def scale_to_range(number: Any, size: Any) -> Any:
     """The high half of a number as one of 0 to size - 1."""
     return np.int64(((number >> _HALF) * np.uint64(size)) >> _HALF)
 
 
-@njit(inline="always")
+@compile_lazily(inline="always")
 def divide_unsigned(number: Any, by: Any) -> Any:
     """Quotient and rest of numbers of 31 bits; quicker without signs."""
     one, other = np.uint32(number), np.uint32(by)
     return np.int64(one // other), np.int64(one % other)
 
 
-@njit(nogil=True, cache=True)
+@compile_lazily(plain=plain_bounding.find_runs, nogil=True, cache=True)
 def find_runs(unit: NDArray[np.int64], who: NDArray[np.int64], ends: NDArray[np.int32]) -> int:
     """Write the runs of equal units, and return how many they are; -1 if units are out of order."""
     count, many = np.uint64(unit.shape[0]), np.uint64(0)
@@ -116,7 +118,7 @@ def find_runs(unit: NDArray[np.int64], who: NDArray[np.int64], ends: NDArray[np.
     return int(many) + 1
 
 
-@njit(nogil=True, cache=True)
+@compile_lazily(plain=plain_bounding.are_consecutive, nogil=True, cache=True)
 def are_consecutive(numbers: NDArray[np.int64], first: int) -> bool:
     """Whether these are `first`, `first` + 1, and so on."""
     wrong = 0
@@ -125,7 +127,7 @@ def are_consecutive(numbers: NDArray[np.int64], first: int) -> bool:
     return wrong == 0
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compile_lazily(plain=plain_bounding.bound_contributions, nogil=True, cache=True, error_model="numpy")
 def bound_contributions(
     runs: UnitRuns,
     code: NDArray[Any],
@@ -196,7 +198,7 @@ def bound_contributions(
     return many
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compile_lazily(plain=plain_bounding.bound_few_groups, nogil=True, cache=True, error_model="numpy")
 def bound_few_groups(
     runs: UnitRuns,
     code: NDArray[Any],
@@ -247,7 +249,7 @@ def bound_few_groups(
     return int(many)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compile_lazily(plain=plain_bounding.bound_one_group, nogil=True, cache=True, error_model="numpy")
 def bound_one_group(
     runs: UnitRuns,
     most_rows: int,
@@ -290,7 +292,7 @@ def bound_one_group(
     return many
 
 
-@njit(nogil=True, cache=True)
+@compile_lazily(plain=plain_bounding.bound_rows_per_unit, nogil=True, cache=True)
 def bound_rows_per_unit(
     runs: UnitRuns,
     code: NDArray[Any],
@@ -323,7 +325,7 @@ def bound_rows_per_unit(
         first = end
 
 
-@njit(nogil=True, cache=True)
+@compile_lazily(plain=plain_bounding.add_all_valid, nogil=True, cache=True)
 def add_all_valid(values: NDArray[Any], null: int, sums: NDArray[np.int64], nulls: NDArray[np.int64]) -> None:
     """What `add_valid_by_group` does where all rows are kept and in the first group."""
     total, missing = np.int64(0), np.int64(0)
@@ -336,7 +338,7 @@ def add_all_valid(values: NDArray[Any], null: int, sums: NDArray[np.int64], null
     nulls[0] += missing
 
 
-@njit(nogil=True, cache=True)
+@compile_lazily(plain=plain_bounding.add_by_group, nogil=True, cache=True)
 def add_by_group(
     code: NDArray[Any], low: int, kept: NDArray[np.int32], values: NDArray[Any], sums: NDArray[np.int64]
 ) -> None:
@@ -346,7 +348,7 @@ def add_by_group(
         sums[np.uint64(np.int64(code[row]) - low)] += np.int64(values[row])
 
 
-@njit(nogil=True, cache=True)
+@compile_lazily(plain=plain_bounding.add_valid_by_group, nogil=True, cache=True)
 def add_valid_by_group(
     code: NDArray[Any],
     low: int,

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +33,7 @@ from tacit.engines.source_columns import SourceColumn, measure_columns
 from tacit.engines.sql_statements import write_some_rows
 from tacit.engines.stored import Kind, tables_of
 from tacit.engines.unit_rows import OneRowPerUnit, write_one_row_per_unit
+from tacit.loops import has_compiler, load_compiler
 from tacit.privacy.contribution_profile import ContributionProfile
 from tacit.query.clipped_aggregation import ClippedAggregation
 from tacit.query.nodes import Aggregation, RelationalNode
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _LARGE = 200_000  # rows from which a table is added up by several threads
+_PLAIN = 8  # questions of an engine before the compiler is loaded, which takes as long as some dozens of them
 _FETCHED = 256  # rows that become Python's objects in one call
 
 
@@ -76,6 +77,7 @@ class DuckDBEngine:
         self._forget = spill_privately(self._connection, self)
         self._lock = threading.Lock()
         self._process = os.getpid()
+        self._asked = 0
         try:
             if copy is None:
                 self._connection.execute("ATTACH ':memory:' AS copy")
@@ -83,6 +85,8 @@ class DuckDBEngine:
             else:
                 self.tables = attach_or_make(self._connection, copy, read)
             self._copy = open_read_tables(self._connection, declared, self.tables, known)
+            if not self._is_large:
+                self._connection.execute("SET threads = 1")  # starting others for few rows takes longer
         except BaseException:
             self._connection.close()
             raise
@@ -90,10 +94,11 @@ class DuckDBEngine:
     def run(self, aggregation: Aggregation) -> GroupedMeasures:
         """For each group that has rows, its keys and the cell of each measure, all over one state of the tables."""
         aggregation = limit_joins(use_readings(aggregation, self._readings))
-        if aggregation.unit is None or not self._copy.layouts or find_spec("numba") is None:
+        if aggregation.unit is None or not self._copy.layouts or not has_compiler():
             return self._compute_in_sql(aggregation)
         from tacit.engines.aggregate_copy import aggregate_rows, count_rows, read_sorted, read_straight
 
+        self._choose_loops()
         found = plan_copy_scan(aggregation, self._copy.layouts)
         with self._snapshot() as cursor:
             if found is None:
@@ -103,6 +108,12 @@ class DuckDBEngine:
             else:
                 rows = read_straight(cursor, aggregation, found, self._copy)
             return aggregate_rows(cursor, aggregation, rows, is_large=self._is_large)
+
+    def _choose_loops(self) -> None:
+        """Have loops compiled where tables are large or questions many; how many rows one of them reads is private."""
+        self._asked += 1
+        if self._is_large or self._asked > _PLAIN:
+            load_compiler()
 
     @property
     def _is_large(self) -> bool:
@@ -117,7 +128,7 @@ class DuckDBEngine:
         """How many units there are of each L1 norm, and what those of a norm add."""
         node = limit_clipped_joins(use_readings_of_clipped(aggregation, self._readings))
         with self._snapshot() as cursor:
-            if self._copy.layouts and find_spec("numba") is not None:
+            if self._copy.layouts and has_compiler():
                 from tacit.engines.profile_copy import count_copied_rows, plan_profile_scan, profile_copy
 
                 planned = plan_profile_scan(node, self._copy.layouts, partial(count_copied_rows, cursor))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from tacit.engines.arrow_arrays import to_numpy
 from tacit.engines.scalars import write_scalar
 from tacit.query.nodes import GroupKey
 from tacit.query.types import Key
@@ -67,7 +68,7 @@ class NumberedKeyEncoder:
 
     def offset(self, column: pa.Array) -> tuple[NDArray[Any], int]:
         """The numbers as they are stored."""
-        return (column.fill_null(self._none) if column.null_count else column).to_numpy(), 0
+        return to_numpy(column.fill_null(self._none) if column.null_count else column), 0
 
 
 class _RangeKeyEncoder:
@@ -103,7 +104,7 @@ class _RangeKeyEncoder:
             column, low, high = column.cast(pa.int32()), low - _EPOCH, high - _EPOCH
         if column.null_count:
             column = column.cast(pa.int64()).fill_null(high + 1 if high < 2**63 - 1 else low - 1)
-        return column.to_numpy(), low
+        return to_numpy(column), low
 
 
 class _DictionaryKeyEncoder:
@@ -118,7 +119,7 @@ class _DictionaryKeyEncoder:
     def encode(self, column: pa.Array) -> Codes:
         met = column.dictionary_encode(null_encoding="encode")
         numbers = np.array([self._code(value) for value in met.dictionary.to_pylist()] or [-1], np.int32)
-        codes: Codes = numbers[met.indices.to_numpy()]
+        codes: Codes = numbers[to_numpy(met.indices)]
         return codes
 
     def _code(self, value: Any) -> int:
@@ -179,10 +180,10 @@ class GroupEncoder:
         for codes, width in zip(keys, widths, strict=True):
             if int(numbers.max(initial=0)) >= 2**62 // width:  # number those anew that there are
                 met = pa.array(numbers).dictionary_encode()
-                numbers = met.indices.to_numpy().astype(np.int64)
+                numbers = to_numpy(met.indices).astype(np.int64)
             numbers = numbers * width + codes + 1
         met = pa.array(numbers).dictionary_encode()
-        indices = met.indices.to_numpy()
+        indices = to_numpy(met.indices)
         first = np.empty(len(met.dictionary), np.int64)
         first[indices[::-1]] = np.arange(len(indices))[::-1]  # the last one written is the first row
         known = []

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from tacit.engines.arrow_arrays import to_numpy
 from tacit.engines.bound_contributions import add_all_valid, add_by_group, add_valid_by_group
 
 if TYPE_CHECKING:
@@ -182,7 +183,7 @@ class GroupTotals:
         None are all rows, in one group.
         """
         rows = rows or KeptRows.all_in_one_group(len(column))
-        missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+        missing = to_numpy(column.is_null()) if column.null_count else None
         if missing is not None:
             add_by_group(*rows, missing, self.nulls[position])
         if is_summed:
@@ -190,7 +191,7 @@ class GroupTotals:
 
     def add_narrow(self, position: int, rows: KeptRows | None, column: pa.Array) -> None:
         """The same of narrow integers."""
-        self.sums[position].add_narrow(rows, column.to_numpy(), self.nulls[position])
+        self.sums[position].add_narrow(rows, to_numpy(column), self.nulls[position])
 
     def grow(self, size: int) -> None:
         """Make room for more groups."""
@@ -217,7 +218,7 @@ class GroupTotals:
 
 def to_integers(column: pa.Array, missing: NDArray[Any] | None, clamp: tuple[int, int] | None) -> NDArray[Any]:
     """The values of a column, clamped where `clamp` says so, and 0 where they are missing."""
-    values: NDArray[Any] = (column if missing is None else column.fill_null(0)).to_numpy()
+    values: NDArray[Any] = to_numpy(column if missing is None else column.fill_null(0))
     if clamp is not None:
         values = np.clip(values, *clamp)
         if missing is not None and not clamp[0] <= 0 <= clamp[1]:

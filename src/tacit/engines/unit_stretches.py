@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from tacit.engines.arrow_arrays import to_numpy
 from tacit.engines.bound_contributions import MAX_BATCH_ROWS, BoundingBuffers, UnitRuns, are_consecutive, find_runs
 from tacit.errors import DataError, ErrorCode
 
@@ -42,7 +43,7 @@ class UnitStretch:
         """The units, and where the rows of each end."""
         if self.runs is not None:
             return self.runs
-        many = find_runs(self.rows.column(0).to_numpy(), buffers.who, buffers.ends)
+        many = find_runs(to_numpy(self.rows.column(0)), buffers.who, buffers.ends)
         if many < 0:
             raise RuntimeError("rows are not in the order of their units")
         return UnitRuns(buffers.who[:many], buffers.ends[:many])
@@ -134,7 +135,7 @@ def split_at_unit_boundaries(batches: Iterable[pa.RecordBatch]) -> Generator[Uni
     for batch in batches:
         if not batch.num_rows:
             continue
-        unit = batch.column(0).to_numpy()
+        unit = to_numpy(batch.column(0))
         first = int(np.searchsorted(unit, unit[0], "right"))
         last = first + int(np.searchsorted(unit[first:], unit[-1]))
         aside.append(batch.slice(0, first))
@@ -161,7 +162,7 @@ def split_at_last_rows(batches: Iterable[pa.RecordBatch], units: Iterable[pa.Rec
     whole: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []  # the units aside, and how many rows each has
     row, is_begun = 0, False
     for batch in batches:
-        if not are_consecutive(batch.column(0).to_numpy(), row):
+        if not are_consecutive(to_numpy(batch.column(0)), row):
             raise RuntimeError("rows are not in the order in which they lie")
         start, end = row, row + batch.num_rows
         begun_at = known.row
@@ -219,8 +220,8 @@ class _Units:
         batch = next(self._batches, None)
         if batch is None:
             return False
-        self._who = np.concatenate([self._who, batch.column(0).to_numpy()])
-        self._ends = np.concatenate([self._ends, batch.column(1).to_numpy() + 1])
+        self._who = np.concatenate([self._who, to_numpy(batch.column(0))])
+        self._ends = np.concatenate([self._ends, to_numpy(batch.column(1)) + 1])
         return True
 
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tacit.engines.bound_contributions import UnitRuns, divide_unsigned, mix_bits, scale_to_range
+from tacit.loops import compile_lazily
 from tacit.privacy.key_weights import weigh_key
 
 
@@ -23,7 +23,7 @@ def list_weights(most: int) -> NDArray[np.int64]:
     return np.array([0, *map(weigh_key, range(1, most + 1))], np.int64)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compile_lazily(nogil=True, cache=True, error_model="numpy")
 def weigh_groups(
     runs: UnitRuns,
     code: NDArray[Any],

@@ -21,6 +21,10 @@ from tacit.ledger.transaction import BudgetTotal, LedgerTransaction
 
 _PAGE = 1000
 
+_HAVE_KEYS = (
+    "SELECT EXISTS (SELECT 1 FROM entries WHERE key = ?) AS former, EXISTS (SELECT 1 FROM entries WHERE key = ?) AS now"
+)
+
 
 class LedgerReader:
     """Reads a ledger and never writes to it. It opens a damaged one too, so that `verify` can say what is wrong."""
@@ -80,10 +84,13 @@ class LedgerReader:
             return LedgerTransaction(session).locks()
 
     def knows_only(self, former: str, key: str) -> bool:
-        """Whether a question was asked under its former key, and never under the one it has now."""
+        """Whether a question was asked under its former key, and never under the one it has now.
+
+        What it finds is looked at again, and its hashes with it, when the question is charged.
+        """
         with self.store.read() as session:
-            book = LedgerTransaction(session)
-            return book.has_key(former) and not book.has_key(key)
+            ((known, current),) = session.run(_HAVE_KEYS, (former, key))
+        return bool(known) and not current
 
     def newest_answer(self, analyst: str) -> bytes | None:
         """The answer that was released last for an analyst; None where there is none."""

@@ -119,10 +119,6 @@ class LedgerTransaction:
         """The entry that an analyst named so."""
         return self._find("WHERE who = ? AND request = ? AND request <> ''", (analyst, request))
 
-    def has_key(self, key: str) -> bool:
-        """Whether anyone ever asked under this key."""
-        return bool(self.session.run("SELECT 1 FROM entries WHERE key = ? LIMIT 1", (key,)))
-
     def settlement(self, claim: int) -> Entry | None:
         """The COMMIT or FAIL of a claim."""
         return self._find("WHERE claim = ? AND kind IN ('commit', 'fail')", (claim,))

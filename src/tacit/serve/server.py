@@ -20,6 +20,7 @@ from tacit.curator.curator import Curator
 from tacit.curator.curator import open as open_curator
 from tacit.errors import ParameterError
 from tacit.extras import missing_extra
+from tacit.loops import has_compiler, load_compiler
 from tacit.serve.addresses import LOOPBACK, Network
 from tacit.serve.alert_webhook import AlertWebhook
 from tacit.serve.authentication import Authenticator, credentials_path
@@ -163,6 +164,8 @@ async def serve_curator(
     Where there is a file of the policy, SIGHUP says that it has another epoch.
     """
     stopping = stop or asyncio.Event()
+    if has_compiler():
+        load_compiler()  # before anyone waits for an answer
     service = CuratorService(
         curator,
         workers=settings.workers,

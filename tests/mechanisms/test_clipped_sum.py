@@ -43,9 +43,13 @@ def profile(rows: list[Row], ratios: int = 1, largest: int = 2**61) -> contribut
 
 def clipped(vector: list[int], clip: int, norm: int) -> list[int]:
     """A vector in steps of 2^-20, by fractions and roots of its own."""
-    size = sum(map(abs, vector)) if norm == 1 else math.isqrt(sum(x * x for x in vector))
-    if norm == 2 and size**2 < sum(x * x for x in vector):
-        size += 1
+    size = sum(map(abs, vector))
+    if norm == 2 and size:
+        squares = sum(math.ceil(Fraction(abs(x) << BITS, size)) ** 2 for x in vector)
+        root = math.isqrt(squares) + (math.isqrt(squares) ** 2 < squares)
+        size = min(size, math.ceil(Fraction(root * size, 1 << BITS)))
+        exact = math.isqrt(sum(x * x for x in vector))
+        assert exact <= size <= exact + 2 + (exact >> 17) and size**2 >= sum(x * x for x in vector)
     if size <= clip:
         return [x << BITS for x in vector]
     return [clip * int(Fraction(x << BITS, size)) for x in vector]  # int() of a fraction rounds toward zero
@@ -87,8 +91,8 @@ def test_a_unit_moves_the_sums_by_no_more_than_the_clip(rows, replaced, nonnegat
 
 
 def test_norms_that_are_rounded_down_are_found(monkeypatch):
-    roots = contribution_profile._round_up_roots
-    monkeypatch.setattr(contribution_profile, "_round_up_roots", lambda squares: np.maximum(roots(squares) - 1, 1))
+    norms = contribution_profile._bound_l2_norms
+    monkeypatch.setattr(contribution_profile, "_bound_l2_norms", lambda *given: np.maximum(norms(*given) - 1, 1))
     assert violations([], [(9, 0, 5), (9, 1, 5), (9, 2, 5)], nonnegative=True) > 0
 
 

@@ -231,7 +231,8 @@ def test_one_of_several_is_charged_the_largest_of_each_number(parts, delta):
     largest = BudgetCharge(*(max(numbers) for numbers in zip(*(charge.grains for charge in each), strict=True)))
     assert compute_charge(OneOf(tuple(parts), delta)) == largest
     first = PureDp(Fraction(1, 10))
-    whole = [Compose((first, OneOf(tuple(parts), delta))), Compose((Compose((first, OneOf(tuple(parts), delta))),))]
+    both = Compose((first, OneOf(tuple(parts), delta)))
+    whole = [both, Compose((both,)), Compose((Compose((both,)),))]
     for loss in whole:
         assert compute_charge(loss).grains == pytest.approx((compute_charge(first) + largest).grains, abs=1)
 

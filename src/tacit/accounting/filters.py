@@ -273,7 +273,7 @@ def _basic_cost(loss: Loss, delta: Fraction) -> tuple[Fraction | None, Fraction]
     delta of them, each converted at a delta of its own: that is added to the rest by adaptive basic composition.
     """
     parts = loss.parts if isinstance(loss, Compose) else (loss,)
-    if any(isinstance(part, Compose) and any(isinstance(each, OneOf) for each in part.parts) for part in parts):
+    if any(isinstance(part, Compose) and _holds_choice(part) for part in parts):
         leaves = [leaf for part in parts for leaf in (part.parts if isinstance(part, Compose) else (part,))]
         return _basic_cost(Compose(tuple(leaves)), delta)
     plain, rest = Fraction(0), list[Loss]()
@@ -302,6 +302,11 @@ def _basic_cost(loss: Loss, delta: Fraction) -> tuple[Fraction | None, Fraction]
         return None, lost
     found = epsilon_from_rho(_above(noise.rho), _below(delta)) * (1 + 2.0**-40)
     return (None, lost) if found == math.inf else (plain + Fraction(found), lost + delta)
+
+
+def _holds_choice(loss: Loss) -> bool:
+    """Whether one of several is among what is composed."""
+    return isinstance(loss, OneOf) or (isinstance(loss, Compose) and any(map(_holds_choice, loss.parts)))
 
 
 @lru_cache(maxsize=256)

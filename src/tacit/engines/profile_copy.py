@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     Coded = tuple[NDArray[Any], int, NDArray[np.int32]]
 
 _MOST_SUMS = 2**24  # of all places, groups and vectors
+_MOST_ENTRIES = 2**20  # of a unit, where the L2 norm is looked at
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,8 @@ def plan_profile_scan(
     rows = Aggregation(node.source, node.where, node.unit, tuple(keys), ContributionBounds(1, 1), measures)
     scan = plan_copy_scan(rows, layouts) if groups else None
     norms = 2 if node.ratios > 1 else 1
+    if node.ratios > 1 and node.size > _MOST_ENTRIES:
+        return None
     if scan is None or norms * node.size * (len(list_clips(node.largest)) + 1) > _MOST_SUMS:
         return None
     size = sum(vector.largest for vector in node.vectors) * count_rows(scan.table)

@@ -26,6 +26,9 @@ LEAVES = {
     "parallel": kinds.Parallel(
         (kinds.PureDp(Fraction(1, 10)), kinds.LaplaceNoise(Fraction(5), 1)), Neighbors.ADD_REMOVE
     ),
+    "one of several": kinds.OneOf(
+        (kinds.PureDp(Fraction(1, 5)), kinds.ConcentratedDp(Fraction(1, 1000))), Fraction(1, 10**9)
+    ),
     "group": kinds.Group(kinds.ApproximateDp(Fraction(1, 20), Fraction(1, 10**8)), 3),
 }
 

@@ -29,7 +29,17 @@ from tacit.accounting.filters import (
 from tacit.accounting.zcdp import compute_rho
 from tacit.errors import ParameterError
 from tacit.privacy.guarantee import epsilon_from_rho
-from tacit.privacy.loss import ApproximateDp, Compose, GaussianNoise, LaplaceNoise, PureDp, Repeat
+from tacit.privacy.loss import (
+    ApproximateDp,
+    Compose,
+    ConcentratedDp,
+    GaussianNoise,
+    LaplaceNoise,
+    Loss,
+    OneOf,
+    PureDp,
+    Repeat,
+)
 
 MILLIONTH = Fraction(1, 10**6)
 grains = st.integers(0, 10**14)
@@ -205,6 +215,41 @@ def test_what_there_is_room_for_is_admitted_and_a_little_more_is_not(spent, limi
     if left > 0:
         assert is_admitted(spent, asked(left), limit)
     assert not is_admitted(spent, asked(left + left // 10**6 + 10**6), limit)
+
+
+branches = st.one_of(
+    st.builds(PureDp, st.fractions(0, 3)),
+    st.builds(LaplaceNoise, st.fractions(1, 50), st.integers(0, 20)),
+    st.builds(ConcentratedDp, st.fractions(0, Fraction(1, 10))),
+    st.builds(GaussianNoise, st.fractions(1, 500), st.integers(0, 5), st.integers(1, 3)),
+)
+
+
+@given(st.lists(branches, min_size=1, max_size=3), st.fractions(Fraction(1, 10**12), Fraction(1, 10**3)))
+def test_one_of_several_is_charged_the_largest_of_each_number(parts, delta):
+    each = [compute_charge(part, delta) for part in parts]
+    largest = BudgetCharge(*(max(numbers) for numbers in zip(*(charge.grains for charge in each), strict=True)))
+    assert compute_charge(OneOf(tuple(parts), delta)) == largest
+    first = PureDp(Fraction(1, 10))
+    both = Compose((first, OneOf(tuple(parts), delta)))
+    whole = [both, Compose((both,)), Compose((Compose((both,)),))]
+    for loss in whole:
+        assert compute_charge(loss).grains == pytest.approx((compute_charge(first) + largest).grains, abs=1)
+
+
+def test_two_choices_of_noise_have_a_delta_each():
+    # pure 0.5, and Gaussian noise of rho 0.002 that converts at 1e-9 to 0.39 and at 5e-10 to less than 0.42
+    def either(delta: Fraction) -> Loss:
+        return OneOf((PureDp(Fraction(1, 2)), ConcentratedDp(Fraction(1, 500))), delta)
+
+    half = Fraction(1, 2 * 10**9)
+    found = compute_charge(Compose((Compose((PureDp(Fraction(1, 10)), either(half))), Compose((either(half),)))))
+    assert found.epsilon == 1_100_000_000_000 and found.delta_a == 10**9 and found.delta_b == 0
+    assert found.rho == compute_charge(Compose((PureDp(Fraction(1, 10)), Repeat(PureDp(Fraction(1, 2)), 2)))).rho
+
+
+def test_noise_that_may_be_gaussian_has_no_epsilon_without_a_delta():
+    assert compute_charge(OneOf((PureDp(1), ConcentratedDp(Fraction(1, 100))))).epsilon > 10**12
 
 
 def test_what_remains():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import math
 import random
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
@@ -99,14 +100,16 @@ class ClippedQuestions(Questions):
             groups=groups,
             vectors=tuple(self.vector(columns) for _ in range(self.rng.choice([1, 1, 2, 3]))),
             largest=self.rng.choice([1, 3, 100, 2**30, 2**62, 2**80]),
+            ratios=self.rng.choice([1, 2, 4]),
         )
 
 
 def assert_equal(found: ContributionProfile, expected: ContributionProfile, node: Any = None) -> None:
-    assert (found.clips, found.size, set(found.sums)) == (expected.clips, expected.size, {1}), node
-    assert found.units.shape == (OCTAVES, 1) and found.units.tolist() == expected.units.tolist(), node
-    for place in range(len(found.clips)):
-        assert found.clip(place, 1) == expected.clip(place, 1), (place, node)
+    assert (found.clips, found.size, set(found.sums)) == (expected.clips, expected.size, set(expected.sums)), node
+    assert node is None or set(found.sums) == ({1, 2} if node.ratios > 1 else {1}), node
+    assert found.units.shape[0] == OCTAVES and found.units.tolist() == expected.units.tolist(), node
+    for norm, place in itertools.product(found.sums, range(len(found.clips))):
+        assert found.clip(place, norm) == expected.clip(place, norm), (norm, place, node)
 
 
 SEEDS = [("duckdb", seed, 40) for seed in range(60 if FULL else 2)]
@@ -235,6 +238,7 @@ def drawn_question(rng: random.Random, bound: int) -> ClippedAggregation:
         tuple(rng.sample(groups, rng.randint(1, len(groups)))),
         tuple(vectors),
         rng.choice([1, 50, 2**20, 2**61, 2**70]),
+        rng.choice([1, 3]),
     )
 
 
@@ -405,10 +409,11 @@ TINY = ClippedAggregation(
         WeightedVector(((1, ExactStatistic("sum", clamped("x", 100))), (-1, ExactStatistic("units", None))), 1, 101),
     ),
     150,
+    3,
 )
 
 
-def clip_one_by_one(rows: list[dict[str, Any]], clip: int) -> list[int]:
+def clip_one_by_one(rows: list[dict[str, Any]], clip: int, norm: int) -> list[int]:
     """What `TINY` adds up to where each unit's vector is clipped by itself, in exact fractions."""
     total = [0] * 6
     for who in {row["who"] for row in rows} - {None}:
@@ -417,11 +422,16 @@ def clip_one_by_one(rows: list[dict[str, Any]], clip: int) -> list[int]:
             own = [row["x"] for row in rows if row["who"] == who and row["g"] == (0, 2, None)[place % 3]]
             values = [min(max(x, -100), 100) for x in own if x is not None]
             vector.append(2 * len(own) if place < 3 else sum(values) - bool(own))
-        norm = sum(abs(entry) for entry in vector)
+        size = sum(abs(entry) for entry in vector)
+        if norm == 2 and size:
+            shares = sum(math.ceil(Fraction(abs(entry) * 2**BITS, size)) ** 2 for entry in vector)
+            root = math.isqrt(shares) + (math.isqrt(shares) ** 2 < shares)
+            size = min(size, math.ceil(Fraction(root * size, 2**BITS)))
+            assert size**2 >= sum(entry**2 for entry in vector)
         for place, entry in enumerate(vector):
-            share = Fraction(entry * 2**BITS, max(norm, 1))
+            share = Fraction(entry * 2**BITS, max(size, 1))
             steps = share.numerator // share.denominator if entry >= 0 else -(-share.numerator // share.denominator)
-            total[place] += entry * 2**BITS if norm <= clip else clip * steps
+            total[place] += entry * 2**BITS if size <= clip else clip * steps
     return total
 
 
@@ -441,9 +451,11 @@ def check_clips(seed: int, profile: Callable[[DuckDBEngine], ContributionProfile
         found.append(profile(engine))
         engine.close()
         for place, clip in enumerate(found[-1].clips):
-            assert found[-1].clip(place, 1) == clip_one_by_one(some, clip)
+            for norm in (1, 2):
+                assert found[-1].clip(place, norm) == clip_one_by_one(some, clip, norm)
     for place, clip in enumerate(found[0].clips):
-        assert _distance(found[0].clip(place, 1), found[1].clip(place, 1)) <= clip << BITS
+        for norm in (1, 2):
+            assert _distance(found[0].clip(place, norm), found[1].clip(place, norm), norm) <= (clip << BITS) ** norm
 
 
 def check_sensitivities(path: str) -> None:
@@ -453,11 +465,13 @@ def check_sensitivities(path: str) -> None:
         found = PATHS[path](engine)
         engine.close()
         for place, clip in enumerate(found.clips):
-            assert _distance(found.clip(place, 1), [0] * found.size) <= clip << BITS
+            for norm in (1, 2):
+                assert _distance(found.clip(place, norm), [0] * found.size, norm) <= (clip << BITS) ** norm
 
 
-def _distance(one: list[int], other: list[int]) -> int:
-    return sum(abs(a - b) for a, b in zip(one, other, strict=True))
+def _distance(one: list[int], other: list[int], norm: int) -> int:
+    """The L1 distance, or the square of the L2 distance."""
+    return sum(abs(a - b) ** norm for a, b in zip(one, other, strict=True))
 
 
 PATHS: dict[str, Callable[[DuckDBEngine], ContributionProfile]] = {
@@ -482,14 +496,28 @@ def test_a_limit_that_is_one_too_large_is_found(monkeypatch):
         check_sensitivities("sql")
 
 
-def test_a_loop_whose_places_are_one_too_low_is_found(monkeypatch):
+def test_a_second_norm_that_is_one_too_small_is_found(monkeypatch):
+    true = profile_statements._write_second_norm
+
+    def smaller(*given: Any) -> str:
+        return true(*given).replace(" AS second_norm", " - 1 AS second_norm")
+
+    monkeypatch.setattr(profile_statements, "_write_second_norm", smaller)
+    with pytest.raises(AssertionError):
+        check_sensitivities("sql")
+
+
+@pytest.mark.parametrize("norm", [0, 1])
+def test_a_loop_whose_places_are_one_too_low_is_found(norm, monkeypatch):
     profiled = profile_copy.profile_units
 
     def lower(runs, code, low, place_of, added, totals):
         other = profile_copy.ProfileTotals(*(np.zeros_like(each) for each in totals))
         profiled(runs, code, low, place_of, added, other)
-        for each, found in zip(totals[:3], other[:3], strict=True):
-            each[:-1] += found[1:]
+        totals.units[:-1] += other.units[1:]
+        for each, found in ((totals.whole, other.whole), (totals.scaled, other.scaled)):
+            each[norm, :-1] += found[norm, 1:]
+            each[1 - norm] += found[1 - norm]
 
     monkeypatch.setattr(profile_copy, "profile_units", lower)
     with pytest.raises(AssertionError):

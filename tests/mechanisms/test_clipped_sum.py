@@ -8,13 +8,16 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import ndtr
 from tests.support.counts import FULL
 
+from tacit.accounting import delta as delta_of
 from tacit.accounting import epsilon
 from tacit.errors import ParameterError
 from tacit.mechanisms import ClippedSum
@@ -43,9 +46,13 @@ def profile(rows: list[Row], ratios: int = 1, largest: int = 2**61) -> contribut
 
 def clipped(vector: list[int], clip: int, norm: int) -> list[int]:
     """A vector in steps of 2^-20, by fractions and roots of its own."""
-    size = sum(map(abs, vector)) if norm == 1 else math.isqrt(sum(x * x for x in vector))
-    if norm == 2 and size**2 < sum(x * x for x in vector):
-        size += 1
+    size = sum(map(abs, vector))
+    if norm == 2 and size:
+        squares = sum(math.ceil(Fraction(abs(x) << BITS, size)) ** 2 for x in vector)
+        root = math.isqrt(squares) + (math.isqrt(squares) ** 2 < squares)
+        size = min(size, math.ceil(Fraction(root * size, 1 << BITS)))
+        exact = math.isqrt(sum(x * x for x in vector))
+        assert exact <= size <= exact + 2 + (exact >> 17) and size**2 >= sum(x * x for x in vector)
     if size <= clip:
         return [x << BITS for x in vector]
     return [clip * int(Fraction(x << BITS, size)) for x in vector]  # int() of a fraction rounds toward zero
@@ -87,8 +94,8 @@ def test_a_unit_moves_the_sums_by_no_more_than_the_clip(rows, replaced, nonnegat
 
 
 def test_norms_that_are_rounded_down_are_found(monkeypatch):
-    roots = contribution_profile._round_up_roots
-    monkeypatch.setattr(contribution_profile, "_round_up_roots", lambda squares: np.maximum(roots(squares) - 1, 1))
+    norms = contribution_profile._bound_l2_norms
+    monkeypatch.setattr(contribution_profile, "_bound_l2_norms", lambda *given: np.maximum(norms(*given) - 1, 1))
     assert violations([], [(9, 0, 5), (9, 1, 5), (9, 2, 5)], nonnegative=True) > 0
 
 
@@ -179,6 +186,53 @@ def test_a_third_of_the_noise_is_found():
     wrong = ClippedSum(epsilon=9, groups=1, largest=2)  # where 3 is claimed
     one, other = (law(wrong, some, 8) for some in (rows, rows[:-1]))
     assert max(abs(math.log(one[key] / other[key])) for key in one) > 3
+
+
+def either_law(rule: ClippedSum, rows: list[Row], claimed: ClippedSum) -> dict[tuple[int, tuple[int, int]], float]:
+    """P[norm, values in cells] of a release with two groups, whose norm is L2 where the noisy count is below 2.
+
+    The clip is 2. Both values are told by cells of 4 units, of which the distribution function gives the probability.
+    """
+    unit, group, value = (list(column) for column in zip(*rows, strict=True))
+    known = rule.profile(np.array(unit), np.array(group, dtype=int), np.array(value, dtype=int))
+    q = math.exp(-float(rule.choosing))
+    count = int(known.units.sum())
+    below = sum((1 - q) / (1 + q) * q ** abs(k) for k in range(-200, 2 - count))
+    edges = np.arange(-160, 161, 4.0)
+    found = {}
+    for norm, chance in ((2, below), (1, 1 - below)):
+        noise, totals = claimed.noise(2, norm), [total / 2**BITS for total in known.clip(1, norm)]
+        cells = []
+        for total in totals:
+            if norm == 1:
+                scale = float(noise.scale) / 2**BITS
+                away = (edges - total) / scale
+                below_edge = np.where(away < 0, np.exp(-np.abs(away)) / 2, 1 - np.exp(-np.abs(away)) / 2)
+            else:
+                below_edge = ndtr((edges - total) / (math.sqrt(noise.variance) / 2**BITS))
+            cells.append(np.diff(below_edge))
+        joint = chance * np.outer(*cells)
+        found |= {(norm, place): float(joint[place]) for place in np.ndindex(*joint.shape)}
+    return found
+
+
+def excess(one: dict[Any, float], other: dict[Any, float], epsilon: float) -> float:
+    """What P[one in T] may exceed e^epsilon P[other in T] by, over all sets T of cells."""
+    return sum(max(0.0, one[cell] - math.exp(epsilon) * other[cell]) for cell in one)
+
+
+@pytest.mark.parametrize("is_planted", [False, True])
+def test_the_exact_law_keeps_epsilon_and_delta_where_a_release_decides_the_noise(is_planted):
+    # Unit 2 comes. Both kinds of noise are chosen at times, and the decision is released.
+    rule = ClippedSum(epsilon=2, delta=1e-3, groups=2)
+    rows = [(0, 0, 1), (0, 1, 2), (1, 0, 1), (2, 0, 2), (2, 1, 2)]
+    wrong = ClippedSum(epsilon=6, delta=1e-3, groups=2)  # noise of a third, where 2 is claimed
+    laws = [either_law(rule, some, wrong if is_planted else rule) for some in (rows, rows[:-2])]
+    assert all(sum(p for (norm, _), p in laws[0].items() if norm == kind) > 0.05 for kind in (1, 2))
+    worst = max(excess(*laws, 2), excess(*laws[::-1], 2))
+    assert (worst > 1e-3) is is_planted
+    found = delta_of(rule.loss(), 2)
+    assert worst <= found <= 1e-3 or is_planted
 
 
 # The choice.

@@ -26,6 +26,7 @@ from tacit.privacy.loss import (
     LaplaceNoise,
     Leaf,
     Loss,
+    OneOf,
     Parallel,
     PureDp,
     Repeat,
@@ -69,6 +70,10 @@ def evaluate_loss(loss: Loss, accountant: Accountant[Curve]) -> Curve:
     above those of all parts holds. Replacing it changes one part, or it leaves one part and enters another: it is
     *removed* in the one and *added* in the other, and no other part sees it. The curve above all of these holds.
 
+    **Theorem (one of several).** Let A be released, and then the part that A names. Given A, each pair of neighbors
+    gives that part distributions that its curve bounds, and so does the curve that is above all parts. Composition is
+    adaptive, so it holds for the part as for any mechanism that is chosen after A.
+
     **Theorem (directions).** A pair of neighbors is a removal, an addition or a change. Noise is even, so the pair of
     distributions that dominates a leaf dominates it in all three. Sampling is not: see `atoms.changed_sampled` and
     `renyi.RenyiAccountant.subsample`. Composition keeps the direction. A loss that holds a part for REPLACE is
@@ -91,6 +96,8 @@ def _for_replace(loss: Loss) -> Loss:
             return Parallel(tuple(map(_for_replace, parts)), Neighbors.REPLACE)
         case Compose(parts):
             return Compose(tuple(map(_for_replace, parts)))
+        case OneOf(parts, delta):
+            return OneOf(tuple(map(_for_replace, parts)), delta)
         case Repeat(inner, times):
             return Repeat(_for_replace(inner), times)
         case Sampled(inner, rate):
@@ -103,7 +110,7 @@ def _for_replace(loss: Loss) -> Loss:
 def _relation(loss: Loss) -> Neighbors:
     """REPLACE if any part of the loss is for it."""
     match loss:
-        case Compose(parts) | Parallel(parts, Neighbors.ADD_REMOVE):
+        case Compose(parts) | OneOf(parts) | Parallel(parts, Neighbors.ADD_REMOVE):
             replaced = any(_relation(part) is Neighbors.REPLACE for part in parts)
         case Repeat(inner, _) | Sampled(inner, _) | Group(inner, _):
             replaced = _relation(inner) is Neighbors.REPLACE
@@ -124,7 +131,7 @@ def _count(loss: Loss, times: int, size: int, counts: dict[Loss, int]) -> None:
     k units are to the loss that is sampled. This is a *change* of a loss sampled at rate p, and neither a removal nor
     an addition, as some of the k may be removed and others added. It is written as the one part of a `Parallel` for
     REPLACE. *Parallel parts:* the k units lie in some of the parts, at most k in each; all parts together for k units
-    bound it.
+    bound it. *One of several:* whichever it is, it sees the same D and D'.
     """
     if times == 0:
         return
@@ -146,6 +153,8 @@ def _count(loss: Loss, times: int, size: int, counts: dict[Loss, int]) -> None:
             for part in parts:
                 _count(part, times, size, counts)
             return
+        case OneOf(parts, delta):
+            term = OneOf(tuple(dict.fromkeys(part if size == 1 else Group(part, size) for part in parts)), delta)
         case Sampled() if size == 1:
             term = loss
         case Sampled(inner, rate):
@@ -182,6 +191,9 @@ def _one(term: Loss, accountant: Accountant[Curve]) -> Curve:
                 if neighbors is Neighbors.ADD_REMOVE
                 else accountant.replace_in_parallel(curves)
             )
+        case OneOf(parts):
+            either = [evaluate_loss(part, accountant) for part in parts]
+            return accountant.worst(either) if either else accountant.compose([])
         case Sampled(inner, rate):
             return accountant.subsample(evaluate_loss(inner, accountant), rate)
         case Compose() | Repeat() | Group():  # pragma: no cover - flatten leaves none of these

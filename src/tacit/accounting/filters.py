@@ -25,7 +25,7 @@ from tacit.accounting.zcdp import rho_from_epsilon
 from tacit.arithmetic import Number, to_rational
 from tacit.errors import ParameterError
 from tacit.privacy.guarantee import epsilon_from_rho, near_epsilon_of_rho
-from tacit.privacy.loss import Compose, Loss
+from tacit.privacy.loss import Compose, Loss, OneOf
 
 GRAINS_PER_EPSILON = 10**12
 READABLE = GRAINS_PER_EPSILON // 10**9  # to which an epsilon is rounded in a sentence, up where spent, down where left
@@ -267,11 +267,26 @@ def compute_charge(loss: Loss, delta: Number = 0) -> BudgetCharge:
 
 
 def _basic_cost(loss: Loss, delta: Fraction) -> tuple[Fraction | None, Fraction]:
-    """(epsilon, delta) of a question by basic composition of two halves: what is no Gaussian noise, and what is."""
+    """(epsilon, delta) of a question by basic composition of two halves: what is no Gaussian noise, and what is.
+
+    Where one of several was done, given what was released before it is at most the largest epsilon and the largest
+    delta of them, each converted at a delta of its own: that is added to the rest by adaptive basic composition.
+    """
     parts = loss.parts if isinstance(loss, Compose) else (loss,)
-    plain, rest = Fraction(0), []
+    if any(isinstance(part, Compose) and _holds_choice(part) for part in parts):
+        leaves = [leaf for part in parts for leaf in (part.parts if isinstance(part, Compose) else (part,))]
+        return _basic_cost(Compose(tuple(leaves)), delta)
+    plain, rest = Fraction(0), list[Loss]()
     lost = Fraction(0)
     for part in parts:
+        if isinstance(part, OneOf):
+            either = [_basic_cost(each, part.delta) for each in part.parts]
+            if any(epsilon is None for epsilon, _ in either):
+                rest.append(part)
+                continue
+            plain += max((epsilon or Fraction(0) for epsilon, _ in either), default=Fraction(0))
+            lost += max((each for _, each in either), default=Fraction(0))
+            continue
         spent = compose_basic(part)
         if spent.epsilon is None:
             rest.append(part)
@@ -287,6 +302,11 @@ def _basic_cost(loss: Loss, delta: Fraction) -> tuple[Fraction | None, Fraction]
         return None, lost
     found = epsilon_from_rho(_above(noise.rho), _below(delta)) * (1 + 2.0**-40)
     return (None, lost) if found == math.inf else (plain + Fraction(found), lost + delta)
+
+
+def _holds_choice(loss: Loss) -> bool:
+    """Whether one of several is among what is composed."""
+    return isinstance(loss, OneOf) or (isinstance(loss, Compose) and any(map(_holds_choice, loss.parts)))
 
 
 @lru_cache(maxsize=256)

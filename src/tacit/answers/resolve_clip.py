@@ -9,6 +9,7 @@ from tacit.aggregates.base import ReleasedSelection, ReleasedVector, Releases
 from tacit.answers.clipping import Clipping
 from tacit.answers.post_processing_plan import PostProcessingPlan
 from tacit.answers.stored import Release, StoredClip
+from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 
 
@@ -18,7 +19,7 @@ def resolve_clip(recipe: PostProcessingPlan, release: Release) -> PostProcessing
         return recipe
     assert release.clip is not None
     rule = recipe.clipping.over(sum(map(len, release.parts)))
-    noise = rule.laplace(release.clip.clip)
+    noise = rule.noise(release.clip.clip, release.clip.norm)
     parts = resolve_parts(recipe.parts, noise, release.clip.missing)
     how = f"which was chosen with {float(rule.choosing / rule.epsilon):.0%} of the epsilon"
     said = describe_clip(recipe.clipping, release.clip, how) if any(release.parts) else ()  # no group, no clip
@@ -26,19 +27,24 @@ def resolve_clip(recipe: PostProcessingPlan, release: Release) -> PostProcessing
     return replace(recipe, parts=parts, notes=notes, clipping=None)
 
 
-def resolve_parts(parts: Releases, noise: Laplace, missing: Fraction) -> Releases:
+def resolve_parts(parts: Releases, noise: Laplace | Gaussian, missing: Fraction) -> Releases:
     """The parts of a release whose clip is known, each with its noise and the part that is missing."""
     return Releases(_resolve(part, noise, missing) for part in parts)
 
 
-def _resolve(part: ReleasedVector | ReleasedSelection, noise: Laplace, missing: Fraction) -> ReleasedVector:
+def _resolve(part: ReleasedVector | ReleasedSelection, noise: Laplace | Gaussian, missing: Fraction) -> ReleasedVector:
     assert isinstance(part, ReleasedVector)
     return replace(part, mechanism=noise, missing=missing, is_chosen=False)
 
 
 def describe_clip(clipping: Clipping, clip: StoredClip, how: str) -> tuple[str, ...]:
     """What is said of a clip, of how it was chosen and of what it cuts off."""
-    what = f"What one {clipping.called} adds is clipped at what {describe_rows(clipping, clip.clip)} can add at most"
+    rows = describe_rows(clipping, clip.clip)
+    what = f"What one {clipping.called} adds is clipped at what {rows} can add at most"
+    if clip.norm == 2:
+        what = (
+            f"What one {clipping.called} adds is clipped in the L2 norm, with Gaussian noise, at that of {rows} at most"
+        )
     if clip.whole <= 0:
         few = f"{what}, because there are too few of each {clipping.called} to choose by."
         return few, "What is cut off so is not known, and not in the intervals."

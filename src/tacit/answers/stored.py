@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 import json
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -21,11 +21,15 @@ _encode = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 
 @dataclass(frozen=True)
 class StoredClip:
-    """The clip that was chosen, and estimates of what it cuts off and of what there is, all in the norm's units."""
+    """The clip that was chosen, and estimates of what it cuts off and of what there is, all in the norm's units.
+
+    The `norm` that is clipped is 1 or 2; only 2 is written.
+    """
 
     clip: int
     lost: int
     whole: int
+    norm: int = 1
 
     @property
     def missing(self) -> Fraction:
@@ -51,7 +55,7 @@ def pack(release: Release) -> bytes:
     """Canonical bytes; integers of any size."""
     groups = None if release.groups is None else [[_plain(key) for key in group] for group in release.groups]
     parts = ",".join(map(_encode, release.parts))  # one at a time: other threads run in between
-    clip = "" if release.clip is None else f'"clip":{_encode(list(astuple(release.clip)))},'
+    clip = "" if release.clip is None else f'"clip":{_encode(_list_clip(release.clip))},'
     sizes = "" if release.sizes is None else f',"sizes":{_encode(list(release.sizes))}'
     return f'{{{clip}"groups":{_encode(groups)},"parts":[{parts}]{sizes}}}'.encode()
 
@@ -85,6 +89,10 @@ def _release(found: Any) -> Release:
     shown = None if groups is None else [tuple(_key(key) for key in group) for group in groups]
     clip = StoredClip(*found["clip"]) if "clip" in found else None
     return Release(shown, found["parts"], clip, tuple(found["sizes"]) if "sizes" in found else None)
+
+
+def _list_clip(clip: StoredClip) -> list[int]:
+    return [clip.clip, clip.lost, clip.whole, *([clip.norm] if clip.norm != 1 else [])]
 
 
 def _plain(key: Key | None) -> Any:

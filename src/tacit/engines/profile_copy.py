@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     Coded = tuple[NDArray[Any], int, NDArray[np.int32]]
 
 _MOST_SUMS = 2**24  # of all places, groups and vectors
+_MOST_ENTRIES = 2**20  # of a unit, where the L2 norm is looked at
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,10 @@ def plan_profile_scan(
     measures = tuple(list_measures(node))
     rows = Aggregation(node.source, node.where, node.unit, tuple(keys), ContributionBounds(1, 1), measures)
     scan = plan_copy_scan(rows, layouts) if groups else None
-    if scan is None or node.size * (len(list_clips(node.largest)) + 1) > _MOST_SUMS:
+    norms = 2 if node.ratios > 1 else 1
+    if node.ratios > 1 and node.size > _MOST_ENTRIES:
+        return None
+    if scan is None or norms * node.size * (len(list_clips(node.largest)) + 1) > _MOST_SUMS:
         return None
     size = sum(vector.largest for vector in node.vectors) * count_rows(scan.table)
     factors = [vector.weight * factor for vector in node.vectors for factor, _ in vector.terms]
@@ -79,7 +83,7 @@ def count_copied_rows(cursor: DuckDBPyConnection, table: str) -> int:
 def profile_copy(
     cursor: DuckDBPyConnection, planned: ProfileScan, tables: OpenTables, *, is_large: bool
 ) -> ContributionProfile:
-    """How many units there are of each L1 norm, and what those of a norm add."""
+    """How many units there are of each norm, and what those of a norm add."""
     rows = read_straight(cursor, planned.rows, planned.scan, tables)
     plan = _BatchProfiler(planned.node, rows)
     return plan.finish(add_stretches(cursor, rows.statement, rows.units, plan, is_large=is_large))
@@ -121,7 +125,7 @@ class _BatchProfiler:
     def none(self) -> ProfileTotals:
         """Totals of no rows."""
         places, node = len(list_clips(self.node.largest)) + 1, self.node
-        return ProfileTotals.none(len(list_limits(node)), places, len(node.groups), len(node.vectors))
+        return ProfileTotals.none(len(list_limits(node)), node.ratios, places, len(node.groups), len(node.vectors))
 
     def add(self, stretch: UnitStretch, coded: Coded, totals: ProfileTotals, buffers: BoundingBuffers) -> None:
         """Add the units of a stretch to the totals."""
@@ -154,19 +158,22 @@ class _BatchProfiler:
     def finish(self, parts: Sequence[ProfileTotals]) -> ContributionProfile:
         """The profile of all totals."""
         clips, limits = list_clips(self.node.largest), list_limits(self.node)
-        units = np.zeros((OCTAVES, 1), dtype=np.int64)
-        places = set()
-        for place in np.flatnonzero(sum(part.units for part in parts)).tolist():
-            units[find_octave(limits, place), 0] += sum(int(part.units[place]) for part in parts)
-            places.add(min(place, len(clips)))
+        units = np.zeros((OCTAVES, self.node.ratios), dtype=np.int64)
+        counted = np.sum([part.units for part in parts], axis=0)
+        for place in np.flatnonzero(counted.any(axis=1)).tolist():
+            units[find_octave(limits, place)] += counted[place]
         sums = {
-            place: tuple(
-                sum(each[place] for each in arrays).T.reshape(-1)
-                for arrays in ([part.whole for part in parts], [part.scaled for part in parts])
-            )
-            for place in sorted(places)
+            norm + 1: {
+                place: (
+                    np.sum([part.whole[norm, place] for part in parts], axis=0).T.reshape(-1),
+                    np.sum([part.scaled[norm, place] for part in parts], axis=0).T.reshape(-1),
+                )
+                for place in range(len(clips) + 1)
+                if any(part.whole[norm, place].any() or part.scaled[norm, place].any() for part in parts)
+            }
+            for norm in range(2 if self.node.ratios > 1 else 1)
         }
-        return ContributionProfile(tuple(clips), self.node.size, units, {1: sums})
+        return ContributionProfile(tuple(clips), self.node.size, units, sums)
 
 
 @dataclass(frozen=True)

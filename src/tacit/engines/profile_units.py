@@ -5,7 +5,10 @@ Entries, norms and their sums are at most 2^62, and machine integers are exact m
 floor(|x| 2^20 / N) of a norm N is computed in one of three ways. For N < 2^32, in doubles: with a = |x| 2^20 <= 2^52
 and k the least integer that is not below a/N, a quotient that is no integer is at most k - 1/N. It would be rounded to
 k only if 1/N <= k/2^53, but k N < a + N < 2^53. For N < 2^42, a is below 2^62. Otherwise digit by digit: the remainder
-is below N, and twice it below 2^63.
+is below N, and twice it below 2^63. A share that is rounded up is one more where its product with N, which is exact
+modulo 2^64, is not a: they differ by less than N. The sum of its squares is below 2^42, as a vector has no more than
+2^20 entries, and the root of such an integer is rounded up exactly in doubles. The root is at most 2^20 + 2^10 + 1, so
+its product with N / 2^20 is below 2^63.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ MAX_NORM = 2**62
 """The most that the rows of all units may add, in size."""
 
 _DOUBLES, _SHIFTED = 2**32, 2**42
+_STEPS = 2**BITS
 
 
 class RowNumbers(NamedTuple):
@@ -41,6 +45,9 @@ class RowNumbers(NamedTuple):
 class ProfileTotals(NamedTuple):
     """Sums by place of the norm, group and vector, and the units of each place; and what the loop writes on.
 
+    `units` are those of each place of the L1 norm and class of ratios, `whole` and `scaled` have a first index for the
+    norm: L1 alone where there is one class, or L1 and L2.
+
     `rows` and `sums` are those of the unit in each group, 0 between units; one more group is that of rows in none.
     `met` are its groups, and `entries` its entries in these.
     """
@@ -54,12 +61,13 @@ class ProfileTotals(NamedTuple):
     entries: NDArray[np.int64]
 
     @classmethod
-    def none(cls, limits: int, places: int, groups: int, vectors: int) -> ProfileTotals:
-        """No units, with so many limits of norms, places of clips, groups and vectors."""
-        whole, scaled = (np.zeros((places, groups, vectors), np.int64) for _ in range(2))
+    def none(cls, limits: int, ratios: int, places: int, groups: int, vectors: int) -> ProfileTotals:
+        """No units, with so many limits of norms, classes of ratios, places of clips, groups and vectors."""
+        norms = 2 if ratios > 1 else 1
+        whole, scaled = (np.zeros((norms, places, groups, vectors), np.int64) for _ in range(2))
         rows, met = np.zeros((2, groups + 1), np.int64)
         sums, entries = (np.zeros((groups + 1, vectors), np.int64) for _ in range(2))
-        return cls(np.zeros(limits + 1, np.int64), whole, scaled, rows, sums, met, entries)
+        return cls(np.zeros((limits + 1, ratios), np.int64), whole, scaled, rows, sums, met, entries)
 
 
 @njit(inline="always")
@@ -90,6 +98,21 @@ def find_share(size: Any, norm: Any) -> Any:
     return share
 
 
+@njit(inline="always")
+def find_second_norm(entries: Any, many: Any, norm: Any) -> Any:
+    """An integer that is no less than the L2 norm of so many rows of entries (`privacy/contribution_profile.py`)."""
+    squares = np.int64(0)
+    for i in range(many):
+        for vector in range(entries.shape[1]):
+            size = abs(entries[i, vector])
+            share = find_share(size, norm)
+            share += np.int64(share * norm != size << BITS)
+            squares += share * share
+    root = np.int64(math.ceil(math.sqrt(np.float64(squares))))
+    low = root * (norm & (_STEPS - 1))
+    return min(norm, root * (norm >> BITS) + ((low + _STEPS - 1) >> BITS))
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
 def profile_units(
     runs: UnitRuns,
@@ -107,7 +130,8 @@ def profile_units(
     once, each, column, numbers = added
     units, whole, scaled, rows, sums, met, entries = totals
     codes, columns, vectors = place_of.shape[0] - 1, numbers.shape[0], once.shape[0]
-    groups, last = rows.shape[0] - 1, whole.shape[0] - 1
+    groups, last = rows.shape[0] - 1, whole.shape[1] - 1
+    limits, ratios = units.shape[0] - 1, units.shape[1]
     row = 0
     for run in range(runs.ends.shape[0]):
         many, end = np.int64(0), runs.ends[run]
@@ -133,13 +157,20 @@ def profile_units(
             for vector in range(columns):
                 sums[group, vector] = 0
         if norm:
-            place = find_place(norm)
-            units[min(place, units.shape[0] - 1)] += 1
-            place = min(place, last)
-            for i in range(many):
-                group = met[i]
-                for vector in range(vectors):
-                    entry = entries[i, vector]
-                    share = find_share(abs(entry), norm)
-                    whole[place, group, vector] += entry
-                    scaled[place, group, vector] += share if entry > 0 else -share
+            place, ratio = min(find_place(norm), limits), np.int64(0)
+            second, second_place = norm, place
+            if ratios > 1:
+                second = find_second_norm(entries, many, norm)
+                second_place = min(find_place(second), limits)
+                ratio = np.int64(min(max(int(place - second_place) // 2 - 1, 0), ratios - 1))
+            units[place, ratio] += 1
+            for which in range(whole.shape[0]):
+                size = second if which else norm
+                at = min(second_place if which else place, last)
+                for i in range(many):
+                    group = met[i]
+                    for vector in range(vectors):
+                        entry = entries[i, vector]
+                        share = find_share(abs(entry), size)
+                        whole[which, at, group, vector] += entry
+                        scaled[which, at, group, vector] += share if entry > 0 else -share

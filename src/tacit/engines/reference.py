@@ -6,6 +6,7 @@ import hashlib
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from tacit.engines.base import GroupedMeasures, MeasureValue
 from tacit.engines.evaluate import Row, evaluate
 from tacit.engines.limit_joins import limit_clipped_joins, limit_joins
 from tacit.engines.reference_windows import add_windows
-from tacit.privacy.contribution_profile import BITS, OCTAVES, ContributionProfile, list_clips
+from tacit.privacy.contribution_profile import BITS, OCTAVES, ContributionProfile, find_class, list_clips
 from tacit.privacy.key_weights import weigh_key
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.clipped_aggregation import ClippedAggregation
@@ -60,21 +61,26 @@ class ReferenceEngine:
         return {group: tuple(_cell(m, some, unit) for m in measures) for group, some in groups.items()}
 
     def profile(self, aggregation: ClippedAggregation) -> ContributionProfile:
-        """How many units there are of each L1 norm, and what those of a norm add."""
-        clips = list_clips(aggregation.largest)
-        units = np.zeros((OCTAVES, 1), dtype=np.int64)
-        sums: dict[int, tuple[list[int], list[int]]] = {}
+        """How many units there are of each norm, and what those of a norm add."""
+        clips, ratios = list_clips(aggregation.largest), aggregation.ratios
+        limits = list_clips(max(aggregation.largest, 2 ** (OCTAVES - 1)))
+        units = np.zeros((OCTAVES, ratios), dtype=np.int64)
+        norms = (1, 2) if ratios > 1 else (1,)
+        sums: dict[int, dict[int, tuple[list[int], list[int]]]] = {norm: {} for norm in norms}
         for vector in _unit_vectors(limit_clipped_joins(aggregation), self._tables):
-            norm = sum(map(abs, vector))
-            if norm == 0:
+            first = sum(map(abs, vector))
+            if first == 0:
                 continue
-            units[min((norm - 1).bit_length(), OCTAVES - 1), 0] += 1
-            at = bisect_left(clips, norm)
-            whole, scaled = sums.setdefault(at, ([0] * len(vector), [0] * len(vector)))
-            for place, entry in enumerate(vector):
-                whole[place] += entry
-                scaled[place] += (1 if entry > 0 else -1) * ((abs(entry) << BITS) // norm)
-        return ContributionProfile(tuple(clips), aggregation.size, units, {1: sums})
+            sizes = {1: first, 2: _bound_l2_norm(vector, first)}
+            ratio = find_class(bisect_left(limits, first), bisect_left(limits, sizes[2]), ratios)
+            units[min((first - 1).bit_length(), OCTAVES - 1), ratio] += 1
+            for norm, found in sums.items():
+                at = bisect_left(clips, sizes[norm])
+                whole, scaled = found.setdefault(at, ([0] * len(vector), [0] * len(vector)))
+                for place, entry in enumerate(vector):
+                    whole[place] += entry
+                    scaled[place] += (1 if entry > 0 else -1) * ((abs(entry) << BITS) // sizes[norm])
+        return ContributionProfile(tuple(clips), aggregation.size, units, sums)
 
     def read(self, rows: RelationalNode, most: int) -> list[tuple[Any, ...]]:
         """The rows of a node over public tables, at most so many of them, in no order."""
@@ -89,6 +95,13 @@ class ReferenceEngine:
 
     def close(self) -> None:
         """Nothing to let go of."""
+
+
+def _bound_l2_norm(vector: Sequence[int], first: int) -> int:
+    """An integer that is no less than the L2 norm (`privacy/contribution_profile.py`); `first` is the L1 norm."""
+    shares = (-(-abs(entry) * (1 << BITS) // first) for entry in vector)
+    root = isqrt(sum(share * share for share in shares) - 1) + 1
+    return min(first, (root * first + (1 << BITS) - 1) >> BITS)
 
 
 def evaluate_rows(node: RelationalNode, tables: RowsByTable) -> list[Row]:

@@ -28,6 +28,7 @@ from tacit.privacy.loss import (
     Group,
     LaplaceNoise,
     Loss,
+    OneOf,
     Parallel,
     PureDp,
     Repeat,
@@ -118,7 +119,7 @@ def compose_nonadaptively(history: LedgerReader, delta: float, by: str = "pld") 
 
 def _iter_leaves(loss: Loss) -> Iterator[Loss]:
     match loss:
-        case Compose(parts) | Parallel(parts):
+        case Compose(parts) | Parallel(parts) | OneOf(parts):
             for part in parts:
                 yield from _iter_leaves(part)
         case Repeat(part) | Sampled(part) | Group(part):

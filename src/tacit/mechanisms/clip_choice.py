@@ -3,9 +3,11 @@
 Clipping at C gives noise in proportion to C, and loses what units have above C. With N1 the L1 norm of a unit and G the
 number of groups, the mean error of a group is about noise(C) plus the sum of all that is lost over G; its minimum has
 about G/epsilon units above C. The histogram is noisy, and a cell that is taken for occupied by mistake, g octaves above
-the units that there are, makes the noise 2^g times too large. So a cell is occupied if its noisy count is above
-(4 + ln(ratios) + 1.5 g ln 2)/epsilon, g being the number of octaves between it and the last occupied one, or that of
-what one row adds at most: the chance of a mistake falls faster with g than its cost grows.
+the units that there are, makes the noise 2^g times too large. So an octave of k cells is occupied if the noisy count
+of one of them is above (4 + ln k + 1.5 g ln 2)/epsilon, or that of all above (4 + (k - 1) + 1.5 g ln 2)/epsilon, g
+being the number of octaves between it and the last occupied one, or that of what one row adds at most: the chance of a
+mistake falls faster with g than its cost grows. The cells of an octave are the classes of N1/N2 where there is a delta
+for Gaussian noise, less those that would need more groups than rows; of an occupied octave all above zero count.
 
 What is lost is estimated from the occupied cells and from how their counts fall off. All of this is post-processing of
 the noisy histogram. The constants come from simulations over the shapes of data in
@@ -54,8 +56,8 @@ def share_for_choice(groups: int) -> float:
 
 
 def count_ratios(groups: int) -> int:
-    """Return the number of classes of N1/N2, which is at least 1 and at most the root of the number of groups."""
-    return int(math.log2(groups)) // 2 + 1
+    """Return the number of classes of N1/N2 (`find_class`), which is at least 1 and at most the root of the groups."""
+    return max(1, int(math.log2(groups)) // 2)
 
 
 def choose_clip(
@@ -120,15 +122,19 @@ def _find_occupied(noisy: Floats, epsilon: float, first: int, per_octave: float 
 
     Up to the octave `first` no gap counts; after it the threshold grows by `per_octave` over epsilon.
     """
-    least = (_LEAST + math.log(noisy.shape[1])) / epsilon
     found, last = np.zeros_like(noisy), first
     for octave, row in enumerate(noisy):
-        gap = max(0, octave - last - 1)
-        occupied = row > least + gap * per_octave / epsilon
-        if occupied.any():
-            found[octave] = np.where(occupied, row, 0.0)
+        cells = _count_cells(octave - first, noisy.shape[1])
+        least = _LEAST + max(0, octave - last - 1) * per_octave
+        if row[:cells].max() > (least + math.log(cells)) / epsilon or row[:cells].sum() > (least + cells - 1) / epsilon:
+            found[octave, :cells] = np.maximum(row[:cells], 0.0)
             last = max(last, octave)
     return found
+
+
+def _count_cells(octaves: int, ratios: int) -> int:
+    """How many classes of N1/N2 there can be so many octaves above one row: a ratio of 2^r needs about 4^r rows."""
+    return min(ratios, 1 + max(0, octaves + 1) // 2)
 
 
 def _extend_tail(counts: Floats, noisy: Floats, epsilon: float) -> Floats:
@@ -165,7 +171,7 @@ def _sizes() -> Floats:
 def _lost_by_unit(clips: tuple[int, ...], ratios: int) -> dict[int, Floats]:
     """What a clip loses of a unit of each cell in the L1 norm, by the norm that is clipped: clips, octaves, ratios."""
     size = _sizes()[:, None, :]  # octaves, 1, places
-    ratio = 2.0 ** (np.arange(ratios) + (0.5 if ratios > 1 else 0.0))[None, :, None]
+    ratio = 2.0 ** np.where(np.arange(ratios) > 0, np.arange(ratios) + 1.25, 0.75 if ratios > 1 else 0.0)[None, :, None]
     clip = np.array(clips, dtype=np.float64)[:, None, None, None]
     first = np.broadcast_to(np.maximum(0.0, size - clip), (len(clips), OCTAVES, ratios, len(_WITHIN)))
     second = size * np.maximum(0.0, 1 - clip / np.maximum(1.0, size / ratio))

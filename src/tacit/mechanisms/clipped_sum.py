@@ -26,7 +26,7 @@ from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.validation import check_flag, check_neighbors
 from tacit.privacy.contribution_profile import BITS, ContributionProfile, profile_contributions
-from tacit.privacy.loss import ApproximateDp, Compose, PureDp
+from tacit.privacy.loss import Compose, ConcentratedDp, OneOf, PureDp
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import Bits
 from tacit.sampling.system import bits_or_system
@@ -104,7 +104,8 @@ class ClippedSum:
     so their histograms by 1 in L1, under replace by 2: discrete Laplace noise of the scale 1/a, or 2/a, is a-DP. Given
     the clip and the norm, which are post-processing, the sums differ by at most C 2^20, under replace by twice that
     (in L2 by sqrt(2) times, if no value is negative): Laplace noise of that over b is b-DP, and Gaussian noise of
-    the largest rho that converts to (b, delta) is (b, delta)-DP. The two compose.
+    the largest rho that converts to (b, delta) is (b, delta)-DP. The two compose, as the first decides which of the two
+    the second is.
 
     Parameters
     ----------
@@ -223,8 +224,27 @@ class ClippedSum:
         Compose
             The histogram, and the noise on the sums: what `tacit.accounting` composes.
         """
-        rest = self.epsilon - self.choosing
-        return Compose((PureDp(self.choosing), ApproximateDp(rest, self.delta) if self.delta else PureDp(rest)))
+        rest = PureDp(self.epsilon - self.choosing)
+        either = OneOf((rest, ConcentratedDp(self.rho)), self.delta) if self.delta else rest
+        return Compose((PureDp(self.choosing), either))
+
+    def may_gain_by_l2(self) -> bool:
+        """Return whether Gaussian noise would be half as large as Laplace noise where units lie evenly in all groups.
+
+        Returns
+        -------
+        bool
+            Whether it is worth a delta: a function of the parameters alone.
+        """
+        if self.rho == 0:
+            return False
+        gaussian, laplace = math.sqrt(1 / (math.pi * self.rho)), 1 / (self.epsilon - self.choosing)
+        return self.groups >= (2 * gaussian / float(laplace)) ** 2
+
+    @property
+    def ratios(self) -> int:
+        """How many classes of units the histogram tells apart by the ratio of both norms; one where L2 is not used."""
+        return count_ratios(self.groups) if self.delta else 1
 
     def profile(self, unit: npt.ArrayLike, group: npt.ArrayLike, value: npt.ArrayLike) -> ContributionProfile:
         """Return what a release is made from: private, and enough for every clip.
@@ -250,8 +270,7 @@ class ClippedSum:
         """
         if self.nonnegative and np.size(value) and np.min(np.asarray(value)) < 0:
             raise ParameterError("value", "is negative", fix="nonnegative=False")
-        ratios = count_ratios(self.groups) if self.delta else 1
-        return profile_contributions(unit, group, value, self.groups, ratios, self.largest)
+        return profile_contributions(unit, group, value, self.groups, self.ratios, self.largest)
 
     def release(
         self, unit: npt.ArrayLike, group: npt.ArrayLike, value: npt.ArrayLike, bits: Bits | None = None
@@ -300,21 +319,40 @@ class ClippedSum:
         bits = bits_or_system(bits)
         moved = 1 if self.neighbors is Neighbors.ADD_REMOVE else 2
         rest, rho = self.epsilon - self.choosing, self.rho
-        squares = 1 if moved == 1 else 2 if self.nonnegative else 4  # of the L2 sensitivity, in squares of the clip
         exact = [int(count) for count in profile.units.ravel()]
         counts = Laplace.calibrated(self.choosing, moved).release(exact, bits)
         noisy = np.array(counts, dtype=object).reshape(profile.units.shape)
-        deviation = math.sqrt(squares / (2 * float(rho))) if rho else None
+        deviation = math.sqrt(self._squares / (2 * float(rho))) if rho else None
         chosen = choose_clip(
             noisy, profile.clips, self.groups, float(self.choosing) / moved, moved / float(rest), deviation, self.row
         )
         clip = profile.clips[chosen.place]
         totals = profile.clip(chosen.place, chosen.norm)
-        noise: Laplace | Gaussian = (
-            self.laplace(clip) if chosen.norm == 1 else Gaussian.for_rho(rho, clip << BITS, squares)
-        )
+        noise = self.noise(clip, chosen.norm)
         steps = tuple(noise.release(totals, bits))
         return ClippedTotals(steps, clip, chosen.norm, noise, chosen.lost, chosen.whole)
+
+    def noise(self, clip: int, norm: int) -> Laplace | Gaussian:
+        """Return the noise of each group, in steps.
+
+        Parameters
+        ----------
+        clip : int
+            The clip that was chosen.
+        norm : int
+            1 where it bounds the L1 norm, 2 where it bounds the L2 norm.
+
+        Returns
+        -------
+        Laplace or Gaussian
+            Noise for what one unit moves, at the rest of epsilon.
+        """
+        return self.laplace(clip) if norm == 1 else Gaussian.for_rho(self.rho, clip << BITS, self._squares)
+
+    @property
+    def _squares(self) -> int:
+        """The square of the L2 sensitivity, in squares of the clip."""
+        return 1 if self.neighbors is Neighbors.ADD_REMOVE else 2 if self.nonnegative else 4
 
     def laplace(self, clip: int) -> Laplace:
         """Return the noise of each group, in steps, where the L1 norm is clipped.

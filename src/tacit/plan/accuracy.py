@@ -33,7 +33,7 @@ def plan_within(query: Query, policy: Policy, within: Mapping[str, Any], confide
     if is_compound(query, policy):
         what = "no epsilon is found by the accuracy of a question made of several"
         raise Refused(ErrorCode.PARAMETER, what, at=query.at, fix="give epsilon, and look at what explain says")
-    bound, delta = bind_question(query, policy), policy.question_delta
+    bound, delta = bind_question(query, policy.without_l2_clips), policy.question_delta
     largest = bound.plan(MAX_EPSILON, delta)
     if largest.recipe.clipping is not None:
         if largest.shown is not None:

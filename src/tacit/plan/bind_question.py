@@ -92,7 +92,14 @@ class BoundQuestion:
         is_weighed = self.policy.weighs_keys
         if is_clipped(relation, self.halves.aggregates, self.needed, groups):
             spending = spend_clipped(
-                self.needed, price, delta, setting, relation, is_listed=listed is not None, is_weighed=is_weighed
+                self.needed,
+                price,
+                delta,
+                setting,
+                relation,
+                is_listed=listed is not None,
+                is_weighed=is_weighed,
+                may_clip_l2=self.policy.clips_l2,
             )
         elif is_weighed and groups is None and not self.needed and bounds_by_clip(relation):
             spending = spend_on_keys(price, delta, setting, relation)

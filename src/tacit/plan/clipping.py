@@ -1,12 +1,17 @@
 """Questions in which a clip bounds what a unit adds, chosen for each of them: `max_rows = "auto"`.
 
 All that a question measures in all of its groups is one vector of a unit: each measurement times an integer weight, so
-that what a row adds to the norm is shared between them as epsilon would be. One clip bounds its L1 norm, so a unit has
-one weight in all columns of an answer, and an average is that of the clipped units.
+that what a row adds to the norm is shared between them as epsilon would be. One clip bounds its norm, so a unit has one
+weight in all columns of an answer, and an average is that of the clipped units. The norm is L1, with Laplace noise; or,
+where keys are declared and there are so many groups that it may be better, L1 or L2, with Laplace or Gaussian noise,
+whichever the histogram of norms says.
 
-**Theorem.** The release is epsilon-DP, with private keys (epsilon, delta)-DP. Proof. The vector of a unit is a function
-of its own rows and of the groups, which are public, or selected before at their share of epsilon and at delta.
-`ClippedSum` releases the sums of such vectors, at the rest of epsilon.
+**Theorem.** The release is epsilon-DP, with private keys or where the norm is chosen (epsilon, delta)-DP. Proof. The
+vector of a unit is a function of its own rows and of the groups, which are public, or selected before at their share of
+epsilon and at delta. `ClippedSum` releases the sums of such vectors, at the rest b of epsilon: the norm is a function
+of its first release, given which its second is the mechanism that the norm names. What is reserved is the loss of the
+first and the largest of each number over both mechanisms (`OneOf`): of (b, 0) and (b, delta) by filter A, and by filter
+B of the rho of b and that of the Gaussian noise, without a delta.
 """
 
 from __future__ import annotations
@@ -74,12 +79,13 @@ def spend_clipped(
     *,
     is_listed: bool,
     is_weighed: bool,
+    may_clip_l2: bool,
 ) -> Spending:
     """Share epsilon between the selection of private keys, by weight where `is_weighed`, and one clipped vector of all
     that is needed.
 
     How much of it chooses the clip depends on the number of groups. Where that is not known yet, because keys are
-    selected or `is_listed`, the loss is that of any epsilon-DP release.
+    selected or `is_listed`, the loss is that of any epsilon-DP release, and there is no delta for clips of L2.
     """
     selection, selecting = None, Fraction(0)
     if at.groups is None:
@@ -93,6 +99,9 @@ def spend_clipped(
     entries = max(1, min(MOST_ENTRIES, groups * len(parts)))
     row = min(LARGEST_CLIP, max(1, per_row))
     clipped = ClippedSum(epsilon - selecting, 0, entries, at.neighbors, largest, nonnegative=False, row=row)
+    if may_clip_l2 and at.groups is not None and not is_listed and delta > 0 and groups * len(parts) <= MOST_ENTRIES:
+        either = replace(clipped, delta=delta)
+        clipped = either if either.may_gain_by_l2() else clipped
     losses.append(PureDp(clipped.epsilon) if at.groups is None or is_listed else clipped.loss())
     clipping = Clipping(clipped, per_row, relation.called)
     if selection is None:
@@ -120,12 +129,18 @@ def released_vector(part: ClippedPart, clipping: Clipping) -> ReleasedVector:
 
 
 def clipped_aggregation(
-    exact: Aggregation, parts: Sequence[ClippedPart], groups: Sequence[tuple[Key | None, ...]], largest: int
+    exact: Aggregation,
+    parts: Sequence[ClippedPart],
+    groups: Sequence[tuple[Key | None, ...]],
+    largest: int,
+    ratios: int = 1,
 ) -> ClippedAggregation:
     """What an engine is told, once the groups are known."""
     assert exact.unit is not None
     vectors = tuple(WeightedVector(_terms(part.need), part.weight, part.weight * part.largest) for part in parts)
-    return ClippedAggregation(exact.source, exact.where, exact.unit, exact.keys, tuple(groups), vectors, largest)
+    return ClippedAggregation(
+        exact.source, exact.where, exact.unit, exact.keys, tuple(groups), vectors, largest, ratios
+    )
 
 
 def _terms(need: VectorMeasurement) -> tuple[tuple[int, ExactStatistic], ...]:

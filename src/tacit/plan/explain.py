@@ -18,7 +18,7 @@ from tacit.mechanisms.top_k import TopK
 from tacit.mechanisms.weighted_selection import WeightedGaussianSelection
 from tacit.plan.clip_plans import ClipChoicePlan, FixedClipPlan, format_fraction
 from tacit.plan.compound_plan import AnyPlan, CompoundPlan
-from tacit.plan.noise import AnyPart, ClippedPart, Pick, Shown
+from tacit.plan.noise import AnyPart, ClippedPart, Part, Pick, Shown
 from tacit.plan.plan import Plan
 from tacit.plan.split import MAX_GROUPS
 from tacit.policy.model import Policy
@@ -107,7 +107,7 @@ def _explain_compound(plan: CompoundPlan, policy: Policy, level: Fraction) -> Ex
         groups=None if shown or plan.public or lists else plan.most_rows,
         keys=shown[0] if shown else "",
         confidence=float(level),
-        noise=tuple(_noise(part) for member in plan.members for part in member.parts),
+        noise=tuple(_noise_of(member, part) for member in plan.members for part in member.parts),
         columns=tuple(columns),
         notes=(*((made,) if len(plan.members) > 1 else ()), *plan.recipe.notes),
         may_be_fewer=True,
@@ -144,13 +144,16 @@ def _noise_of(plan: Plan, part: AnyPart) -> Noise:
         unit = part.need.unit / part.weight
         moved, scale = plan.moved * unit, plan.noise.scale * unit / (1 << BITS)
         return Noise(part.need.name, "discrete Laplace", float(moved), float(scale))
+    if isinstance(part, ClippedPart):
+        clipping = plan.recipe.clipping
+        law = "clipped at a bound that a part of epsilon chooses; discrete Laplace noise"
+        if clipping is not None and clipping.mechanism.delta:
+            law += ", or discrete Gaussian noise where that part says that it is less"
+        return Noise(part.need.name, law, None, None)
     return _noise(part)
 
 
-def _noise(part: AnyPart) -> Noise:
-    if isinstance(part, ClippedPart):
-        law = "clipped at a bound that a part of epsilon chooses; discrete Laplace noise"
-        return Noise(part.need.name, law, None, None)
+def _noise(part: Part | Pick) -> Noise:
     if isinstance(part, Pick):
         return Noise(part.need.name, _law(part.mechanism), None, None)
     unit = part.need.unit

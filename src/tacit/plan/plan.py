@@ -174,10 +174,10 @@ class Plan:
         if not groups:
             return Release(shown, [[] for _ in parts], StoredClip(1, 0, 0))
         rule = clipping.over(len(groups) * len(parts))
-        node = clipped_aggregation(self.exact, parts, groups, rule.largest)
+        node = clipped_aggregation(self.exact, parts, groups, rule.largest, rule.ratios)
         made = rule.release_profile(engine.profile(fill(node, known)), bits)
         numbers = [list(made.steps[place * len(groups) :][: len(groups)]) for place in range(len(parts))]
-        return Release(shown, numbers, StoredClip(made.clip, round(made.lost), round(made.whole)))
+        return Release(shown, numbers, StoredClip(made.clip, round(made.lost), round(made.whole), made.norm))
 
     def _select_keys(
         self,

@@ -54,12 +54,14 @@ def make_plans(question: Question, policy: Policy, most_cells: int | None = None
     else:
         plan = plan_question(query, policy, question.epsilon)
         before = policy.without_key_weights
+        if may_clip_l2(plan):
+            former = _plan_otherwise(query, policy.without_l2_clips, question.epsilon, plan)
         if weighs_keys(plan):
-            former = _plan_otherwise(query, before, question.epsilon, plan)
+            former += _plan_otherwise(query, before, question.epsilon, plan)
         if isinstance(plan, Plan):
             former += _former_plans(query, before, question.epsilon, plan)
         if policy.lists_joined_keys and lists_keys(plan):
-            for version in (policy, before):
+            for version in (policy.without_l2_clips, before):
                 former += _plan_otherwise(query, version.without_joined_keys, question.epsilon, plan)
     if most_cells is not None and plan.cells > most_cells:
         what = f"the answer would have up to {plan.cells:,} cells, groups by columns; {most_cells:,} is the most"
@@ -104,8 +106,14 @@ def weighs_keys(plan: AnyPlan) -> bool:
     return any(isinstance(each.mechanism, WeightedGaussianSelection) for each in shown)
 
 
+def may_clip_l2(plan: AnyPlan) -> bool:
+    """Whether a plan may clip the L2 norm of what units add."""
+    clippings = (member.recipe.clipping for member in plan.members)
+    return any(clipping is not None and clipping.mechanism.delta > 0 for clipping in clippings)
+
+
 def _plan_otherwise(query: Query, policy: Policy, epsilon: Any, plan: AnyPlan) -> tuple[AnyPlan, ...]:
-    """The plan of earlier versions, which selected keys of joined public tables, and none by weight."""
+    """The plan of earlier versions, which selected keys of joined public tables, none by weight, and clipped no L2."""
     try:
         found = plan_question(query, policy, epsilon)
     except Refused:  # it was not answered then

@@ -179,6 +179,7 @@ class Policy:
     has_delta: bool = True  # for whoever asks
     lists_joined_keys: bool = True  # of public tables; not where these are too long
     weighs_keys: bool = True  # private ones, where a clip is chosen; not in earlier versions
+    clips_l2: bool = True  # with Gaussian noise, where a clip is chosen; not in earlier versions
     today: datetime.date | None = None
     dialect: QuestionDialect = QuestionDialect.POSTGRES
     access: TableAccess | None = None  # what may be named, where `tables` are as one analyst sees them
@@ -299,7 +300,12 @@ class Policy:
     @cached_property
     def without_key_weights(self) -> Policy:
         """The policy for questions as earlier versions planned them, which selected no keys by weight."""
-        return replace(self, weighs_keys=False)
+        return replace(self, weighs_keys=False, clips_l2=False)
+
+    @cached_property
+    def without_l2_clips(self) -> Policy:
+        """The policy for questions whose chosen clips bound the L1 norm, with Laplace noise: as in earlier versions."""
+        return replace(self, clips_l2=False)
 
     @property
     def question_delta(self) -> Fraction:

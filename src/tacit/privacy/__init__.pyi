@@ -13,6 +13,7 @@ from tacit.privacy.loss import GaussianNoise as GaussianNoise
 from tacit.privacy.loss import Group as Group
 from tacit.privacy.loss import LaplaceNoise as LaplaceNoise
 from tacit.privacy.loss import Loss as Loss
+from tacit.privacy.loss import OneOf as OneOf
 from tacit.privacy.loss import Parallel as Parallel
 from tacit.privacy.loss import PureDp as PureDp
 from tacit.privacy.loss import Repeat as Repeat

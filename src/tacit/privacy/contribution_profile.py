@@ -1,12 +1,17 @@
 """What units add to the groups, kept by norm: from it the sum of clipped vectors follows for every clip at once.
 
-A unit adds an integer to each group, so it is a vector x. Its L1 norm is N1, the sum of the sizes, and its L2 norm,
-rounded up to an integer, is N2. Clipping at C scales a vector whose norm N is above C by C/N, each entry in steps of
-1/2^20 and rounded toward zero.
+A unit adds an integer to each group, so it is a vector x. Its L1 norm is N1, the sum of the sizes, and N2 is an integer
+that is no less than its L2 norm, by a rule that every engine computes in the same way: with r the least integer whose
+square is no less than the sum of the squares of ceil(|x| 2^20 / N1), N2 is ceil(r N1 / 2^20), or N1 where that is less.
+Clipping at C scales a vector whose norm N is above C by C/N, each entry in steps of 1/2^20 and rounded toward zero.
 
-**Theorem.** In these steps a clipped vector has an L1 norm (an L2 norm) of at most C 2^20. Proof. A vector with N <= C
-stays: its norm is at most N 2^20. Of another, an entry becomes C trunc(x 2^20 / N), at most C 2^20 |x| / N in size, and
-the norm of x/N is at most 1.
+**Theorem.** In these steps a clipped vector has an L1 norm (an L2 norm) of at most C 2^20. Proof. The L2 norm of x is
+at most r N1 / 2^20, since each entry is at most ceil(|x| 2^20 / N1) times N1 / 2^20, and at most N1: so at most N2. A
+vector with N <= C stays: its norm is at most N 2^20. Of another, an entry becomes C trunc(x 2^20 / N), at most
+C 2^20 |x| / N in size, and the norm of x/N is at most 1.
+
+The squares are of shares of 2^20 and not of entries, so with up to 2^20 entries their sum is below 2^42 whatever the
+entries are: its root is exact in doubles. N2 is above the L2 norm by at most 1 and by n N2 / 2^19 for n entries.
 
 So one unit more or less moves the sum by at most C 2^20. Replacing one by another moves it by at most 2 C 2^20, in L2
 by at most sqrt(2) C 2^20 if no entry is negative: |x - y|^2 = |x|^2 + |y|^2 - 2 xy, and xy >= 0.
@@ -50,10 +55,11 @@ def list_clips(largest: int) -> list[int]:
 class ContributionProfile:
     """How many units there are of each size, and what those of a size add, whole and scaled to a norm of one.
 
-    `units[a, r]` counts the units with 2^(a - 1) < N1 <= 2^a and 2^r <= N1/N2 < 2^(r + 1), the last a and r being open
-    above. Of the units whose norm lies between two clips, `sums[norm][b]` are the sum of their vectors, of `size`
-    integers each, and that of trunc(x 2^20 / N), b being the place of the upper clip; the last place is that of norms
-    above all clips. A unit that adds nothing is nowhere, and a place without units may be left out.
+    `units[a, r]` counts the units with 2^(a - 1) < N1 <= 2^a whose ratio N1/N2 is in the class r (`find_class`), the
+    last a being open above. Of the units whose norm lies between two clips, `sums[norm][b]` are the sum of their
+    vectors, of `size` integers each, and that of trunc(x 2^20 / N), b being the place of the upper clip; the last place
+    is that of norms above all clips. A unit that adds nothing is nowhere, and a place without units may be left out.
+    Where there is one class, the L2 norm may be left out.
     """
 
     clips: tuple[int, ...]
@@ -102,13 +108,15 @@ def profile_contributions(
     first = np.add.reduceat(np.abs(entries), starts) if len(starts) else entries
     if len(starts) and int(first.max()) >= _SAFE:
         first, entries = first.astype(object), entries.astype(object)
-    second = _round_up_roots(np.add.reduceat(entries * entries, starts)) if len(starts) else entries
-    there = first > 0
-    octaves, classes = _bit_lengths(first[there] - 1), _bit_lengths(first[there] // second[there]) - 1
-    cells = np.zeros((OCTAVES, ratios), dtype=np.int64)
-    np.add.at(cells, (np.minimum(octaves, OCTAVES - 1), np.minimum(classes, ratios - 1)), 1)
-    found: dict[int, dict[int, tuple[Integers, Integers]]] = {}
     lengths = np.diff(starts, append=len(owners))
+    second = _bound_l2_norms(entries, first, starts, lengths)
+    there = first > 0
+    limits = np.array(list_clips(max(largest, 2 ** (OCTAVES - 1))), dtype=object)
+    classes = find_class(np.searchsorted(limits, first[there]), np.searchsorted(limits, second[there]), ratios)
+    octaves = _bit_lengths(first[there] - 1)
+    cells = np.zeros((OCTAVES, ratios), dtype=np.int64)
+    np.add.at(cells, (np.minimum(octaves, OCTAVES - 1), classes), 1)
+    found: dict[int, dict[int, tuple[Integers, Integers]]] = {}
     for norm, sizes in ((1, first), (2, second)):
         rows = np.repeat(np.searchsorted(np.array(clips, dtype=entries.dtype), sizes), lengths)
         size = np.repeat(np.maximum(sizes, 1), lengths)
@@ -128,6 +136,25 @@ def _add_up(units: Integers, places: Integers, values: Integers, groups: int) ->
     entries = np.zeros(len(pairs), dtype=np.int64 if most * len(values) < 2**62 else object)
     np.add.at(entries, at, values.astype(entries.dtype))
     return pairs // groups, pairs % groups, entries
+
+
+def find_class(first: Any, second: Any, ratios: int) -> Any:
+    """Return the class of N1/N2, from the places of N1 and N2 among 1, 2, 3, 4, 6, 8, 12, ..., which are half octaves.
+
+    A ratio below about 4 is in class 0, then each octave is a class, of `ratios` in all and the last one open above.
+    """
+    return np.clip((first - second) // 2 - 1, 0, ratios - 1)
+
+
+def _bound_l2_norms(entries: Integers, first: Integers, starts: Integers, lengths: Integers) -> Integers:
+    """N2 of each unit, from its entries and N1."""
+    if not len(starts):
+        return entries
+    norms = np.repeat(np.maximum(first, 1), lengths)
+    shares = -((-np.abs(entries) << BITS) // norms)  # rounded up
+    roots = _round_up_roots(np.add.reduceat(shares * shares, starts))
+    found: Integers = np.minimum(first, -((-roots * first) >> BITS))
+    return found
 
 
 def _round_up_roots(squares: Integers) -> Integers:

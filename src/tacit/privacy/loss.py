@@ -337,6 +337,42 @@ class Parallel:
 
 
 @dataclass(frozen=True, init=False)
+class OneOf:
+    """One of the parts was done; which one follows from what was released before, whose loss is counted apart.
+
+    Each accountant takes what is above all parts, since given what was released it is the loss of one of them. A
+    budget charges the largest of each of its numbers over the parts.
+
+    Parameters
+    ----------
+    parts : tuple of losses
+        What may have been done.
+    delta : number, default 0
+        Where losses are added up as (epsilon, delta), parts that have a rho and no epsilon are converted at this
+        delta; from 0 to 1, where at 0 they have no epsilon.
+
+    Raises
+    ------
+    ParameterError
+        If delta is not from 0 to 1.
+
+    Examples
+    --------
+    >>> from tacit.accounting import compute_charge
+    >>> found = compute_charge(OneOf((PureDp(epsilon=1), ConcentratedDp(rho=0.011)), delta=1e-9))
+    >>> found.text
+    '1, delta 1e-09'
+    """
+
+    parts: tuple[Loss, ...]
+    delta: Fraction
+
+    def __init__(self, parts: tuple[Loss, ...], delta: Number = 0) -> None:
+        set_fields(self, parts=parts, delta=_rational("delta", delta))
+        _need(0 <= self.delta <= 1, self)
+
+
+@dataclass(frozen=True, init=False)
 class Sampled:
     """It was done to a Poisson sample: each unit is in it with the same probability, on its own; under add-remove.
 
@@ -408,7 +444,7 @@ Leaf = (
     | ApproximateDp
     | ConcentratedDp
 )
-Loss = Leaf | Compose | Repeat | Parallel | Sampled | Group
+Loss = Leaf | Compose | Repeat | Parallel | OneOf | Sampled | Group
 
 # The closed table of tags. A tag is never given a new meaning.
 # How a loss is stored: its tag, and a name for each of its fields in their order, whatever the attributes are called.
@@ -424,6 +460,7 @@ _STORED: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "compose": (Compose, ("parts",)),
     "repeat": (Repeat, ("loss", "times")),
     "parallel": (Parallel, ("parts", "neighbors")),
+    "one-of": (OneOf, ("parts", "delta")),
     "sampled": (Sampled, ("loss", "rate")),
     "group": (Group, ("loss", "size")),
 }

@@ -1,7 +1,7 @@
 """What an engine is told where a clip bounds what a unit adds, in place of caps on its rows.
 
 A unit's vector has an entry for each vector of the question and each group: `weight` times what the unit's rows in the
-group add up to. Its norm is the sum of the sizes of all entries. Rows whose unit is NULL are nobody's, and rows in
+group add up to. Its L1 norm is the sum of the sizes of all entries. Rows whose unit is NULL are nobody's, and rows in
 other groups than those listed are left out.
 """
 
@@ -33,7 +33,8 @@ class ClippedAggregation:
 
     `groups` are the groups in order: values of `keys`, NULL among them where it is listed. The entries of a unit are
     those of the first vector for each group, then those of the second, and so on. No clip above the first that is
-    `largest` or more is looked at.
+    `largest` or more is looked at. With more than one of the `ratios` of both norms, units are told apart by these too,
+    and clips of the L2 norm are looked at as well.
     """
 
     source: RelationalNode
@@ -43,6 +44,7 @@ class ClippedAggregation:
     groups: tuple[tuple[Key | None, ...], ...]
     vectors: tuple[WeightedVector, ...]
     largest: int
+    ratios: int = 1
 
     @property
     def size(self) -> int:

@@ -16,7 +16,7 @@ have. It changes how long a question takes, and nothing that is released.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -73,6 +73,9 @@ _MOST_TABLES = 16
 _NO_GROUP = -(1 << 26)  # the numbers of groups are below 2^22: whatever is added to this stays below zero
 
 
+_Evaluate = Callable[[Names, Sequence[Scalar]], list[pa.Array]]
+
+
 class _GroupTable(NamedTuple):
     """For each combination, what it adds to the number of the row's group, or that the row is in none."""
 
@@ -115,7 +118,11 @@ class _Batch(NamedTuple):
 def aggregate_codes(cursor: DuckDBPyConnection, node: Aggregation, coded: CodedTables) -> GroupedMeasures | None:
     """The cells of each group that keeps rows; None where the question is to be answered in another way."""
     read = find_coded_rows(node, coded.tables.layouts)
-    if read is None or node.excluded or not any(names_of(scalar) for scalar in read.scalars):
+    if read is None or node.excluded:
+        return None
+    if node.unit is not None and not read.scalars and not any(m.function == "weight" for m in node.measures):
+        return _count_rows(node, coded.find_units(cursor, read.table))
+    if not any(names_of(scalar) for scalar in read.scalars):
         return None
     rows = coded.count_rows(cursor, read.table)
     if not 0 < rows <= MAX_BATCH_ROWS:
@@ -127,12 +134,28 @@ def aggregate_codes(cursor: DuckDBPyConnection, node: Aggregation, coded: CodedT
             return None
         columns[name] = found
     units = None if node.unit is None else coded.find_units(cursor, read.table)
-    plan = _plan(cursor, node, read, columns, rows)
+
+    def evaluate(names: Names, scalars: Sequence[Scalar]) -> list[pa.Array]:
+        key = (read.table, names, tuple(scalars))
+        return coded.evaluated.find(key, lambda: _combine(names, columns).evaluate(cursor, scalars))
+
+    plan = _plan(node, read, columns, rows, evaluate)
     return None if plan is None else plan.run(list(_split(rows, units)))
 
 
+def _count_rows(node: Aggregation, units: UnitEnds) -> GroupedMeasures:
+    """The cells of a question that only counts the rows or the units of a whole table, from how many each unit has."""
+    most = node.keep.rows if node.keep.total is None else min(node.keep.rows, node.keep.total)
+    rows = int(np.minimum(units.sizes, most) @ units.units)
+    return {(): tuple(len(units.who) if measure.function == "units" else rows for measure in node.measures)}
+
+
+def _combine(names: Names, columns: Mapping[str, CodedColumn]) -> Combinations:
+    return Combinations({name: columns[name] for name in sorted(names)})
+
+
 def _plan(
-    cursor: DuckDBPyConnection, node: Aggregation, read: CodedRows, columns: Mapping[str, CodedColumn], rows: int
+    node: Aggregation, read: CodedRows, columns: Mapping[str, CodedColumn], rows: int, evaluate: _Evaluate
 ) -> _CodedAggregator | None:
     """What is looked up and counted; None where there are too many combinations or groups."""
     grouped = join_small_sets([names_of(scalar) for scalar in (*read.conditions, *read.keys)], columns)
@@ -140,17 +163,13 @@ def _plan(
     most = min(_MOST_COMBINATIONS, max(_LEAST_COMBINATIONS, rows // 16))
     if max(count_combinations(names, columns) for names in [*grouped, *counted]) > most or len(grouped) > _MOST_TABLES:
         return None
-
-    def combine(names: Names) -> Combinations:
-        return Combinations({name: columns[name] for name in sorted(names)})
-
     keys = _KeyNumbers(node.keys)
     tables = []
     for at, names in enumerate(grouped):
         # A scalar that names no column goes with the first set.
         conditions = [c for c in read.conditions if _first_superset(names_of(c), grouped) == at]
         positions = [i for i, key in enumerate(read.keys) if _first_superset(names_of(key), grouped) == at]
-        values = combine(names).evaluate(cursor, [*conditions, *(read.keys[i] for i in positions)])
+        values = evaluate(names, [*conditions, *(read.keys[i] for i in positions)])
         is_in = np.ones(len(values[0]), np.bool_)
         for value in values[: len(conditions)]:
             is_in &= value.fill_null(False).to_numpy(zero_copy_only=False)
@@ -161,12 +180,14 @@ def _plan(
     size = prod(len(values) for values in keys.values)
     if size > _MOST_COUNTS or sum(size * count_combinations(names, columns) for names in counted) > _MOST_COUNTS:
         return None
-    group_tables = [_GroupTable(combine(names), _number(is_in, found, keys)) for names, is_in, found in tables]
+    group_tables = [
+        _GroupTable(_combine(names, columns), _number(is_in, found, keys)) for names, is_in, found in tables
+    ]
     columns_counted = []
     for at, names in enumerate(counted):
         arguments = {a: s for a, s in read.arguments.items() if _first_superset(names_of(s), counted) == at}
-        values = combine(names).evaluate(cursor, list(arguments.values()))
-        columns_counted.append(_CountedColumns(combine(names), dict(zip(arguments, values, strict=True))))
+        values = evaluate(names, list(arguments.values()))
+        columns_counted.append(_CountedColumns(_combine(names, columns), dict(zip(arguments, values, strict=True))))
     summed = [m.argument for m in node.measures if m.function == "sum"]
     for each in columns_counted:
         if any(argument in summed and not pa.types.is_integer(v.type) for argument, v in each.values.items()):
@@ -219,7 +240,7 @@ def _split(rows: int, units: UnitEnds | None) -> Iterator[_Batch]:
         for start in range(0, rows, _BATCH_ROWS):
             yield _Batch(start, min(rows, start + _BATCH_ROWS), None)
         return
-    who, ends = units
+    who, ends = units.who, units.ends
     if not len(ends) or int(ends[-1]) != rows:
         raise RuntimeError("there are other rows than those of the units")
     first, start = 0, 0

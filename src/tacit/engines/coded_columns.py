@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MOST_BYTES = 1 << 29  # of all coded columns of an engine; those not used for longest are forgotten
+_MOST_EVALUATED = 1 << 26  # bytes of what scalars gave
 _MOST_VALUES = 1 << 20
 _ROWS_PER_VALUE = 8
 _BATCH = 1 << 20
@@ -43,10 +45,39 @@ class CodedColumn(NamedTuple):
 
 
 class UnitEnds(NamedTuple):
-    """The units of a table in order, and the number of the row after the last one of each."""
+    """The units of a table in order, the number of the row after the last one of each, and how many have how many rows.
+
+    `sizes` are numbers of rows, and `units` how many units have so many.
+    """
 
     who: NDArray[np.int64]
     ends: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    units: NDArray[np.int64]
+
+
+class EvaluatedScalars:
+    """What scalars gave for all combinations of some columns' values, for the questions that ask for them next.
+
+    It is exact and never released. Nothing of the data changes while it is there, so it cannot be out of date.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: OrderedDict[Hashable, list[pa.Array]] = OrderedDict()
+
+    def find(self, key: Hashable, compute: Callable[[], list[pa.Array]]) -> list[pa.Array]:
+        """What is known under a key, or else is computed."""
+        with self._lock:
+            found = self._known.get(key)
+        if found is None:
+            found = compute()
+        with self._lock:
+            self._known[key] = found
+            self._known.move_to_end(key)
+            while sum(array.nbytes for arrays in self._known.values() for array in arrays) > _MOST_EVALUATED:
+                self._known.popitem(last=False)
+        return found
 
 
 @dataclass
@@ -64,6 +95,7 @@ class CodedTables:
         self._columns: OrderedDict[tuple[str, str], CodedColumn | None] = OrderedDict()
         self._units: dict[str, UnitEnds] = {}
         self._rows: dict[str, int] = {}
+        self.evaluated = EvaluatedScalars()
 
     def count_rows(self, cursor: DuckDBPyConnection, table: str) -> int:
         """How many rows of a table lie in the copy."""
@@ -94,7 +126,8 @@ class CodedTables:
             if table not in self._units:
                 read = cursor.sql(f"SELECT unit, last + 1 FROM {locate_units(table)} ORDER BY unit").to_arrow_table()
                 who, ends = (column.to_numpy() for column in read.columns)
-                self._units[table] = UnitEnds(who, ends)
+                sizes, units = np.unique(np.diff(ends, prepend=0), return_counts=True)
+                self._units[table] = UnitEnds(who, ends, sizes, units)
             return self._units[table]
 
     def _read(self, cursor: DuckDBPyConnection, table: str, column: str, rows: int) -> CodedColumn | None:

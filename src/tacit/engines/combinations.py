@@ -45,10 +45,10 @@ class Combinations:
         cursor.register("combinations", pa.table(listed))
         try:
             statement = f"SELECT {_NUMBER}, {results} FROM combinations ORDER BY {_NUMBER}"
-            read = cursor.sql(statement).to_arrow_table()
+            read = cursor.execute(statement).to_arrow_table()
         finally:
             cursor.unregister("combinations")
-        if read.num_rows != self.size:
+        if read is None or read.num_rows != self.size:
             raise RuntimeError("there are other combinations than were asked for")
         return [column.chunk(0) for column in read.combine_chunks().columns[1:]]
 

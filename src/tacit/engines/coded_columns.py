@@ -144,13 +144,13 @@ class CodedTables:
         most = min(_MOST_VALUES, rows // _ROWS_PER_VALUE if _ROWS_PER_VALUE else rows)
         with closing(cursor.cursor()) as beside:
             batches = beside.sql(f"SELECT rowid, {sql} FROM {locate_table(table)}").to_arrow_reader(_BATCH)
-            found = _encode(batches, rows, most)
+            found = encode_column(batches, rows, most)
         if found is None or texts is None:
             return found
         return CodedColumn(found.codes, pa.array(texts, pa.large_string()).take(found.values))
 
 
-def _encode(batches: pa.RecordBatchReader, rows: int, most: int) -> CodedColumn | None:
+def encode_column(batches: pa.RecordBatchReader, rows: int, most: int) -> CodedColumn | None:
     """Number the values of a column, of which there are so many rows and may be so many values."""
     kind = batches.schema.field(1).type
     if not (pa.types.is_integer(kind) or pa.types.is_boolean(kind) or kind in _KINDS):

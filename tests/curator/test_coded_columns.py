@@ -189,6 +189,12 @@ def test_codes_stand_for_values(kind, values):
     assert encoded(kind, values, most=2) is None
 
 
+def test_rows_out_of_order_are_not_coded():
+    with duckdb.connect() as connection:
+        read = connection.sql("SELECT * FROM (VALUES (0::BIGINT, 5), (2, 6), (1, 7)) AS t(r, v)").to_arrow_reader(10)
+        assert encode_column(read, 3, 100) is None
+
+
 def test_sums_of_counted_values_are_exact():
     rng = np.random.default_rng(1)
     edges = np.array([0, 1, -1, 2**32, -(2**32) - 1, 2**63 - 1, -(2**63)])

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 
 from tacit.engines.bound_contributions import are_consecutive
 from tacit.engines.copy_tables import OpenTables, locate_table, locate_units
+from tacit.engines.deadline import seconds_left
 from tacit.engines.layout import text_code_column
 from tacit.engines.scalars import quote_name
 
@@ -84,8 +85,8 @@ class EvaluatedScalars:
 class CodedTables:
     """The coded columns of the tables of a copy, made when they are first asked for.
 
-    **Rule.** A column is coded where it has at most one distinct value for every eight rows. What is coded, and what is
-    in memory already, changes how long a question takes, and nothing else.
+    **Rule.** A column is coded where it has at most a million distinct values, and one for every eight rows. What is
+    coded, and what is in memory already, changes how long a question takes, and nothing else.
     """
 
     tables: OpenTables
@@ -151,15 +152,23 @@ class CodedTables:
 
 
 def encode_column(batches: pa.RecordBatchReader, rows: int, most: int) -> CodedColumn | None:
-    """Number the values of a column, of which there are so many rows and may be so many values."""
+    """Number the values of a column, of which there are so many rows and may be so many values.
+
+    Batches have the numbers of rows and the values. None where rows do not come in the order of their numbers, where
+    there are too many values, or where the column is of a type that is not coded.
+
+    Raises TimeLimit where the time of the question that reads it is over.
+    """
     kind = batches.schema.field(1).type
     if not (pa.types.is_integer(kind) or pa.types.is_boolean(kind) or kind in _KINDS):
         return None
     own: list[tuple[NDArray[Any], pa.Array]] = []
     row = 0
     for batch in batches:
-        if not are_consecutive(batch.column(0).to_numpy(), row):
-            raise RuntimeError("rows are not in the order in which they lie")
+        seconds_left()
+        numbers = batch.column(0)
+        if numbers.type != pa.int64() or numbers.null_count or not are_consecutive(numbers.to_numpy(), row):
+            return None  # a column has that name
         row += batch.num_rows
         column = batch.column(1)
         bits = column.view(pa.int64()) if kind == pa.float64() else column
@@ -167,9 +176,7 @@ def encode_column(batches: pa.RecordBatchReader, rows: int, most: int) -> CodedC
         if len(met.dictionary) > most:
             return None
         own.append((met.indices.to_numpy().astype(_width(len(met.dictionary))), met.dictionary))
-    if row != rows:
-        raise RuntimeError("there are other rows than were read")
-    if not own:
+    if row != rows or not own:
         return None
     values = pa.chunked_array([dictionary for _, dictionary in own]).unique()
     if len(values) > most:

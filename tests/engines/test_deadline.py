@@ -140,6 +140,30 @@ def test_an_interrupt_that_fails_leaves_the_others_watched():
         assert pool.submit(stopped_after, 0.2).result()[0] >= 0.2
 
 
+def test_an_interrupt_that_has_to_wait_holds_up_no_other():
+    # As one does that is sent over a network that does not answer.
+    ends = threading.Event()
+    with time_limit(0.01), interrupted_at_limit(lambda: ends.wait(60)), ThreadPoolExecutor(1) as pool:
+        time.sleep(0.2)
+        assert pool.submit(stopped_after, 0.05).result()[0] < 50
+        ends.set()
+
+
+def test_work_that_no_thread_could_be_started_for_is_interrupted_later(monkeypatch):
+    tried = []
+    start = deadline._LimitedWork.start_interrupting
+
+    def fail_first(work):
+        tried.append(work)
+        if len(tried) < 3:
+            raise RuntimeError("can't start new thread")
+        start(work)
+
+    monkeypatch.setattr(deadline._LimitedWork, "start_interrupting", fail_first)
+    stopped_after(0.01)
+    assert len(tried) == 3
+
+
 def test_the_thread_ends_where_there_is_no_work_and_comes_again(monkeypatch):
     monkeypatch.setattr(deadline, "_IDLE", 0.01)
     monkeypatch.setattr(deadline, "_watch", deadline._DeadlineWatch())

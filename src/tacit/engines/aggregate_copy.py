@@ -27,7 +27,7 @@ from tacit.engines.bound_contributions import (
 from tacit.engines.copy_tables import OpenTables, locate_units, unit_to_integer
 from tacit.engines.layout import ROW_COLUMN, UNIT_COLUMN, CopyScan, Range, substitute, text_code_column
 from tacit.engines.scalars import quote_name, write_scalar
-from tacit.engines.totals import GroupTotals, KeptRows
+from tacit.engines.totals import GroupTotals, KeptRows, compute_measure
 from tacit.engines.unit_stretches import UnitStretch, add_stretches
 from tacit.engines.weigh_groups import list_weights, weigh_groups
 from tacit.query.functions import Function
@@ -288,20 +288,4 @@ class _BatchAggregator:
                 return totals.sums[self.rows.whole.index(argument)].of(shown)
         assert measure.argument is not None
         lists = totals.lists[self.rows.listed.index(measure.argument)].of(shown)
-        return [_compute_measure(measure.function, values) for values in lists]
-
-
-def _compute_measure(function: str, values: dict[Any, int]) -> Any:
-    """A measure of the values that occur in a group, and how often each does."""
-    match function:
-        case "histogram":
-            return values
-        case "distinct":
-            return len(values)
-        case "distinct_sum":
-            return sum(values)
-        case "count":
-            return sum(values.values())
-        case "sum":
-            return sum(value * count for value, count in values.items())
-    raise AssertionError(f"no cell for {function}")
+        return [compute_measure(measure.function, values) for values in lists]

@@ -54,15 +54,15 @@ class OpenTables:
         """What stands for a table after FROM. Of one that is sorted by unit, the columns needed are enough."""
         columns = self.columns.get(table)
         if columns is None:
-            return _locate_table(table)
+            return locate_table(table)
         read = columns if needed is None else {c: sql for c, sql in columns.items() if c in needed}
         listing = ", ".join(f"{sql} AS {quote_name(column)}" for column, sql in read.items())
-        return f"(SELECT {listing} FROM {_locate_table(table)})"
+        return f"(SELECT {listing} FROM {locate_table(table)})"
 
 
 def write_plain_table(connection: DuckDBPyConnection, table: str, source: str, progress: Progress) -> None:
     """Write the declared columns of a table."""
-    statement = f"CREATE TABLE {_locate_table(table)} AS SELECT * FROM {source}"
+    statement = f"CREATE TABLE {locate_table(table)} AS SELECT * FROM {source}"
     _execute_with_progress(connection, statement, lambda share: progress(table, share))
 
 
@@ -74,7 +74,7 @@ def write_sorted_table(
     progress: Progress,
 ) -> list[str]:
     """Write one table sorted by unit, without the rows that are nobody's; return which of its texts are numbered."""
-    table, scan = _locate_table(shape.name), layout.scan
+    table, scan = locate_table(shape.name), layout.scan
     named = dict(scan.columns)
     links = dict.fromkeys([*([] if shape.unit is None else [shape.unit]), *shape.links])
     columns = list(dict.fromkeys([*(column for column, _ in shape.columns), *links]))
@@ -117,7 +117,7 @@ def _write_units(connection: DuckDBPyConnection, table: str) -> None:
     connection.execute("CREATE SCHEMA IF NOT EXISTS copy.units")
     connection.execute(
         f"CREATE TABLE {units} AS SELECT {quote_name(UNIT_COLUMN)} AS unit, MIN(rowid) AS first, MAX(rowid) AS last"
-        f" FROM {_locate_table(table)} GROUP BY 1 ORDER BY 1"
+        f" FROM {locate_table(table)} GROUP BY 1 ORDER BY 1"
     )
     row = connection.execute(
         f"SELECT COUNT(*) FROM (SELECT first, LAG(last, 1, -1) OVER (ORDER BY unit) AS before FROM {units})"
@@ -132,10 +132,10 @@ def check_unit_collisions(connection: DuckDBPyConnection, shapes: Sequence[Table
     units = []
     for shape in shapes:
         if shape.unit is not None:
-            columns = {row[0]: row[1] for row in connection.execute(f"DESCRIBE {_locate_table(shape.name)}").fetchall()}
+            columns = {row[0]: row[1] for row in connection.execute(f"DESCRIBE {locate_table(shape.name)}").fetchall()}
             column = next((c for c in (stored_column(shape.unit), shape.unit) if c in columns), None)
             if column is not None and columns[column] != "BIGINT":  # an integer is its own number
-                units.append(f"SELECT CAST({quote_name(column)} AS VARCHAR) AS unit FROM {_locate_table(shape.name)}")
+                units.append(f"SELECT CAST({quote_name(column)} AS VARCHAR) AS unit FROM {locate_table(shape.name)}")
     if not units:
         return
     counts = f"COUNT(DISTINCT unit) = COUNT(DISTINCT {unit_to_integer('unit', 'VARCHAR')})"
@@ -175,7 +175,8 @@ def locate_units(table: str) -> str:
     return f"copy.units.{quote_name(table)}"
 
 
-def _locate_table(table: str) -> str:
+def locate_table(table: str) -> str:
+    """Where a table lies in a copy."""
     return f"copy.main.{quote_name(table)}"
 
 
@@ -208,7 +209,7 @@ def _create_enum(
 
 
 def _enum(table: str, column: str) -> str:
-    return _locate_table(f"{table}.{column}")
+    return locate_table(f"{table}.{column}")
 
 
 def _execute_with_progress(connection: DuckDBPyConnection, statement: str, progress: Callable[[float], None]) -> None:
@@ -240,7 +241,7 @@ def _write_columns(connection: DuckDBPyConnection, shape: TableSchema, layout: C
     computed with as wide ones."""
     columns = {ROW_COLUMN: "rowid"}
     declared = {stored_column(c): c for c in [*(c for c, _ in shape.columns), shape.unit or "", *shape.links]}
-    for name, *_ in connection.execute(f"DESCRIBE {_locate_table(layout.table)}").fetchall():
+    for name, *_ in connection.execute(f"DESCRIBE {locate_table(layout.table)}").fetchall():
         stored, column = quote_name(name), declared.get(name, name)
         number = next((i for i in range(len(layout.scalars)) if column == scalar_column(i)), None)
         text_column = next((c for c in layout.texts if column == text_code_column(c)), None)

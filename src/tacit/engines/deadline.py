@@ -61,8 +61,8 @@ def interrupted_at_limit(interrupt: Callable[[], object]) -> Iterator[None]:
     if _watch.process != os.getpid():  # forked: the thread and its lock are the parent's
         _watch = _DeadlineWatch()
     watch, work = _watch, _LimitedWork(time.monotonic() + left, interrupt)
-    watch.add(work)
     try:
+        watch.add(work)
         yield
     except Exception:
         seconds_left()
@@ -74,24 +74,33 @@ def interrupted_at_limit(interrupt: Callable[[], object]) -> Iterator[None]:
 class _LimitedWork:
     """Some work, when its time is up, and how to interrupt it."""
 
-    __slots__ = ("interrupt", "is_done", "lock", "next")
-
     def __init__(self, end: float, interrupt: Callable[[], object]) -> None:
-        self.next = end + _AGAIN
-        self.interrupt = interrupt
-        self.is_done = False
-        self.lock = threading.Lock()  # held while it is interrupted
+        self.end = end + _AGAIN
+        self._interrupt = interrupt
+        self._done = threading.Event()
+        self._interrupting: threading.Thread | None = None
 
-    def interrupt_once(self) -> None:
-        """Interrupt it, unless it is done."""
-        with self.lock:
-            if not self.is_done:
-                with suppress(Exception):  # the others are still to be watched
-                    self.interrupt()
+    def start_interrupting(self) -> None:
+        """Interrupt it again and again, by a thread of its own: one that has to wait holds up no other work."""
+        interrupting = threading.Thread(target=self._interrupt_until_done, name="tacit-interrupt", daemon=True)
+        interrupting.start()
+        self._interrupting = interrupting
+
+    def finish(self) -> None:
+        """Interrupt it no longer; one that is under way is waited for."""
+        self._done.set()
+        if self._interrupting is not None:
+            self._interrupting.join()
+
+    def _interrupt_until_done(self) -> None:
+        while not self._done.is_set():
+            with suppress(Exception):  # it is tried again
+                self._interrupt()
+            self._done.wait(_AGAIN)
 
 
 class _DeadlineWatch:
-    """One thread that interrupts all work of a process whose time is up. Starting one for each would cost more.
+    """One thread that looks at the time of all work of a process. Starting one for each would cost more.
 
     The thread is woken where work comes that ends before it would look again: where all have the same limit, hardly
     ever. It ends where it looks and there is no work.
@@ -109,40 +118,36 @@ class _DeadlineWatch:
         with self._changed:
             self._works.add(work)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._watch, name="tacit-deadline", daemon=True)
-                self._wakes = work.next
-                self._thread.start()
-            elif work.next < self._wakes:
-                self._wakes = work.next
+                self._wakes = work.end
+                thread = threading.Thread(target=self._watch, name="tacit-deadline", daemon=True)
+                thread.start()
+                self._thread = thread
+            elif work.end < self._wakes:
+                self._wakes = work.end
                 self._changed.notify()
 
     def remove(self, work: _LimitedWork) -> None:
         """Interrupt it no longer; one that is under way is waited for."""
         with self._changed:
             self._works.discard(work)
-        with work.lock:
-            work.is_done = True
+        work.finish()
 
     def _watch(self) -> None:
-        while (due := self._wait()) is not None:
-            for work in due:
-                work.interrupt_once()
-
-    def _wait(self) -> list[_LimitedWork] | None:
-        """Wait for work to interrupt; None where there is no work any longer."""
         with self._changed:
-            now = time.monotonic()
-            self._wakes = min((work.next for work in self._works), default=now + _IDLE)
-            while now < self._wakes:
-                self._changed.wait(self._wakes - now)
+            while True:
                 now = time.monotonic()
-            if not self._works:
-                self._thread = None
-                return None
-            due = [work for work in self._works if work.next <= now]
-            for work in due:
-                work.next = now + _AGAIN
-            return due
+                for work in [work for work in self._works if work.end <= now]:
+                    try:
+                        work.start_interrupting()
+                        self._works.remove(work)
+                    except RuntimeError:  # no more threads can be started: it is tried again
+                        work.end = now + _AGAIN
+                self._wakes = min((work.end for work in self._works), default=now + _IDLE)
+                while (now := time.monotonic()) < self._wakes:
+                    self._changed.wait(self._wakes - now)
+                if not self._works:
+                    self._thread = None
+                    return
 
 
 _watch = _DeadlineWatch()

@@ -42,6 +42,8 @@ from tacit.query.types import Type
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+    from tacit.engines.coded_columns import CodedTables
+
 _LARGE = 200_000  # rows from which a table is added up by several threads
 _PLAIN = 8  # questions of an engine before the compiler is loaded, which takes as long as some dozens of them
 _FETCHED = 256  # rows that become Python's objects in one call
@@ -78,6 +80,7 @@ class DuckDBEngine:
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._asked = 0
+        self._coded: CodedTables | None = None
         try:
             if copy is None:
                 self._connection.execute("ATTACH ':memory:' AS copy")
@@ -94,11 +97,15 @@ class DuckDBEngine:
     def run(self, aggregation: Aggregation) -> GroupedMeasures:
         """For each group that has rows, its keys and the cell of each measure, all over one state of the tables."""
         aggregation = limit_joins(use_readings(aggregation, self._readings))
-        if aggregation.unit is None or not self._copy.layouts or not has_compiler():
+        if not has_compiler():
+            return self._compute_in_sql(aggregation)
+        self._choose_loops()
+        if self._is_large and (looked_up := self._look_up(aggregation)) is not None:
+            return looked_up
+        if aggregation.unit is None or not self._copy.layouts:
             return self._compute_in_sql(aggregation)
         from tacit.engines.aggregate_copy import aggregate_rows, count_rows, read_sorted, read_straight
 
-        self._choose_loops()
         found = plan_copy_scan(aggregation, self._copy.layouts)
         with self._snapshot() as cursor:
             if found is None:
@@ -118,6 +125,17 @@ class DuckDBEngine:
     @property
     def _is_large(self) -> bool:
         return any(table.rows > _LARGE for table in self.tables.values())
+
+    def _look_up(self, aggregation: Aggregation) -> GroupedMeasures | None:
+        """The same from coded columns; None where there are too many values."""
+        from tacit.engines.aggregate_codes import aggregate_codes
+        from tacit.engines.coded_columns import CodedTables
+
+        with self._lock:
+            if self._coded is None:
+                self._coded = CodedTables(self._copy)
+        with self._snapshot() as cursor:
+            return aggregate_codes(cursor, aggregation, self._coded)
 
     def _compute_in_sql(self, aggregation: Aggregation) -> GroupedMeasures:
         """The same by SQL alone."""

@@ -130,7 +130,7 @@ def plan_copy_scan(node: Aggregation, layouts: Mapping[str, CopyLayout]) -> Copy
     """
     if node.unit is None:
         return None
-    leaf = _find_copied_table(node.source, layouts)
+    leaf = find_copied_table(node.source, layouts)
     if leaf is None:
         return None
     here = {there: ColumnReference(name) for there, name in leaf.columns if there != UNIT_COLUMN}
@@ -185,7 +185,7 @@ def _arguments(node: Aggregation, ready: Mapping[Scalar, Scalar]) -> dict[Scalar
     return {m.argument: substitute(m.argument, ready) for m in node.measures if m.argument is not None}
 
 
-def _find_copied_table(node: RelationalNode, layouts: Mapping[str, CopyLayout]) -> Scan | None:
+def find_copied_table(node: RelationalNode, layouts: Mapping[str, CopyLayout]) -> Scan | None:
     """The copied table under a question, with the column UNIT."""
     while isinstance(node, Projection):
         node = node.source

@@ -118,9 +118,10 @@ class ValueCounts:
     size: int = 0
     most: int = _MOST_LISTED
 
-    def add(self, code: NDArray[Any], values: pa.Array) -> None:
-        """Values with their groups; NULL is none."""
-        table = pa.table({"code": pa.array(code, pa.int64()), "value": values, "n": np.ones(len(code), np.int64)})
+    def add(self, code: NDArray[Any], values: pa.Array, counts: Numbers | None = None) -> None:
+        """Values with their groups, and how often each is there, once where `counts` is None; NULL is none."""
+        often = np.ones(len(code), np.int64) if counts is None else counts
+        table = pa.table({"code": pa.array(code, pa.int64()), "value": values, "n": often})
         self._append(_merge_counts(table.filter(table["value"].is_valid())))
 
     def _append(self, part: pa.Table) -> None:
@@ -234,3 +235,19 @@ def zeros(size: int = 0) -> Numbers:
 def pad_with_zeros(numbers: Numbers, size: int) -> Numbers:
     """The same numbers, going on with zeros."""
     return np.concatenate([numbers, zeros(size - len(numbers))])
+
+
+def compute_measure(function: str, values: dict[Any, int]) -> Any:
+    """A measure of the values that occur in a group, and how often each does."""
+    match function:
+        case "histogram":
+            return values
+        case "distinct":
+            return len(values)
+        case "distinct_sum":
+            return sum(values)
+        case "count":
+            return sum(values.values())
+        case "sum":
+            return sum(value * count for value, count in values.items())
+    raise AssertionError(f"no cell for {function}")

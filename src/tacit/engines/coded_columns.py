@@ -1,0 +1,198 @@
+"""Columns of a copy as small numbers in memory, each with the table of its distinct values.
+
+**Theorem.** A coded column holds exactly the values of the column in the copy's order: `values[codes[row]]` is the
+value of the row, floats bit by bit, so that -0.0 and 0.0 are two values. Proof: rows are numbered as they lie and the
+numbers are checked as they come; a batch's own codes index its own distinct values, which are looked up among all.
+
+Codes stand for values and are nothing else. They follow from which values occur in the whole table, so they enter no
+hash, no order and no choice of rows: a code is used only to look up what was computed for its value.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tacit.engines.bound_contributions import are_consecutive
+from tacit.engines.copy_tables import OpenTables, locate_table, locate_units
+from tacit.engines.deadline import seconds_left
+from tacit.engines.layout import text_code_column
+from tacit.engines.scalars import quote_name
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+    from numpy.typing import NDArray
+
+_MOST_BYTES = 1 << 29  # of all coded columns of an engine; those not used for longest are forgotten
+_MOST_EVALUATED = 1 << 26  # bytes of what scalars gave
+_MOST_VALUES = 1 << 20
+_ROWS_PER_VALUE = 8
+_BATCH = 1 << 20
+
+
+class CodedColumn(NamedTuple):
+    """For each row the number of its value, and the distinct values; NULL is one of them where it occurs."""
+
+    codes: NDArray[Any]
+    values: pa.Array
+
+
+class UnitEnds(NamedTuple):
+    """The units of a table in order, the number of the row after the last one of each, and how many have how many rows.
+
+    `sizes` are numbers of rows, and `units` how many units have so many.
+    """
+
+    who: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    units: NDArray[np.int64]
+
+
+class EvaluatedScalars:
+    """What scalars gave for all combinations of some columns' values, for the questions that ask for them next.
+
+    It is exact and never released. Nothing of the data changes while it is there, so it cannot be out of date.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: OrderedDict[Hashable, list[pa.Array]] = OrderedDict()
+
+    def find(self, key: Hashable, compute: Callable[[], list[pa.Array]]) -> list[pa.Array]:
+        """What is known under a key, or else is computed."""
+        with self._lock:
+            found = self._known.get(key)
+        if found is None:
+            found = compute()
+        with self._lock:
+            self._known[key] = found
+            self._known.move_to_end(key)
+            while sum(array.nbytes for arrays in self._known.values() for array in arrays) > _MOST_EVALUATED:
+                self._known.popitem(last=False)
+        return found
+
+
+@dataclass
+class CodedTables:
+    """The coded columns of the tables of a copy, made when they are first asked for.
+
+    **Rule.** A column is coded where it has at most a million distinct values, and one for every eight rows. What is
+    coded, and what is in memory already, changes how long a question takes, and nothing else.
+    """
+
+    tables: OpenTables
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+        self._columns: OrderedDict[tuple[str, str], CodedColumn | None] = OrderedDict()
+        self._units: dict[str, UnitEnds] = {}
+        self._rows: dict[str, int] = {}
+        self.evaluated = EvaluatedScalars()
+
+    def count_rows(self, cursor: DuckDBPyConnection, table: str) -> int:
+        """How many rows of a table lie in the copy."""
+        if table in self.tables.layouts:
+            ends = self.find_units(cursor, table).ends
+            return int(ends[-1]) if len(ends) else 0
+        if table not in self._rows:
+            ((rows,),) = cursor.execute(f"SELECT COUNT(*) FROM {locate_table(table)}").fetchall()
+            self._rows[table] = int(rows)
+        return self._rows[table]
+
+    def find_column(self, cursor: DuckDBPyConnection, table: str, column: str) -> CodedColumn | None:
+        """A column of a table; None where it has too many values, or is of a type that is not coded."""
+        rows = self.count_rows(cursor, table)
+        with self._lock:
+            if (table, column) not in self._columns:
+                self._columns[table, column] = self._read(cursor, table, column, rows)
+            self._columns.move_to_end((table, column))
+            while sum(found.codes.nbytes for found in self._columns.values() if found) > _MOST_BYTES:
+                if len(self._columns) == 1:
+                    break
+                self._columns.popitem(last=False)
+            return self._columns[table, column]
+
+    def find_units(self, cursor: DuckDBPyConnection, table: str) -> UnitEnds:
+        """The units of a table that is sorted by them."""
+        with self._lock:
+            if table not in self._units:
+                read = cursor.sql(f"SELECT unit, last + 1 FROM {locate_units(table)} ORDER BY unit").to_arrow_table()
+                who, ends = (column.to_numpy() for column in read.columns)
+                sizes, units = np.unique(np.diff(ends, prepend=0), return_counts=True)
+                self._units[table] = UnitEnds(who, ends, sizes, units)
+            return self._units[table]
+
+    def _read(self, cursor: DuckDBPyConnection, table: str, column: str, rows: int) -> CodedColumn | None:
+        texts = self.tables.texts.get(table, {}).get(column)
+        known = self.tables.columns.get(table)
+        if texts is not None:
+            sql = f"enum_code({quote_name(text_code_column(column))})"
+        elif known is None:
+            sql = quote_name(column)
+        elif column in known:
+            sql = known[column]
+        else:
+            return None
+        most = min(_MOST_VALUES, rows // _ROWS_PER_VALUE if _ROWS_PER_VALUE else rows)
+        with closing(cursor.cursor()) as beside:
+            batches = beside.sql(f"SELECT rowid, {sql} FROM {locate_table(table)}").to_arrow_reader(_BATCH)
+            found = encode_column(batches, rows, most)
+        if found is None or texts is None:
+            return found
+        return CodedColumn(found.codes, pa.array(texts, pa.large_string()).take(found.values))
+
+
+def encode_column(batches: pa.RecordBatchReader, rows: int, most: int) -> CodedColumn | None:
+    """Number the values of a column, of which there are so many rows and may be so many values.
+
+    Batches have the numbers of rows and the values. None where rows do not come in the order of their numbers, where
+    there are too many values, or where the column is of a type that is not coded.
+
+    Raises TimeLimit where the time of the question that reads it is over.
+    """
+    kind = batches.schema.field(1).type
+    if not (pa.types.is_integer(kind) or pa.types.is_boolean(kind) or kind in _KINDS):
+        return None
+    own: list[tuple[NDArray[Any], pa.Array]] = []
+    row = 0
+    for batch in batches:
+        seconds_left()
+        numbers = batch.column(0)
+        if numbers.type != pa.int64() or numbers.null_count or not are_consecutive(numbers.to_numpy(), row):
+            return None  # a column has that name
+        row += batch.num_rows
+        column = batch.column(1)
+        bits = column.view(pa.int64()) if kind == pa.float64() else column
+        met = bits.dictionary_encode(null_encoding="encode")
+        if len(met.dictionary) > most:
+            return None
+        own.append((met.indices.to_numpy().astype(_width(len(met.dictionary))), met.dictionary))
+    if row != rows or not own:
+        return None
+    values = pa.chunked_array([dictionary for _, dictionary in own]).unique()
+    if len(values) > most:
+        return None
+    codes = np.empty(rows, _width(len(values)))
+    row = 0
+    for indices, dictionary in own:
+        place = pc.index_in(dictionary, values).to_numpy().astype(codes.dtype)
+        np.take(place, indices, out=codes[row : row + len(indices)])
+        row += len(indices)
+    return CodedColumn(codes, values.view(pa.float64()) if kind == pa.float64() else values)
+
+
+_KINDS = {pa.float64(), pa.date32(), pa.string(), pa.large_string()}
+
+
+def _width(values: int) -> Any:
+    """The narrowest type that numbers so many values from 0."""
+    return next(kind for kind in (np.uint8, np.uint16, np.uint32) if values <= int(np.iinfo(kind).max) + 1)

@@ -1,0 +1,95 @@
+"""All combinations of the distinct values of some coded columns, and what a question computes for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from tacit.engines.code_loops import write_combined
+from tacit.engines.coded_columns import CodedColumn
+from tacit.engines.scalars import write_scalar
+from tacit.query.nodes import ColumnReference, Scalar, walk
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+    from numpy.typing import NDArray
+
+Names = frozenset[str]
+
+_NUMBER = '"#number"'
+_SMALL = 1 << 12  # combinations whose table stays in the nearest memory
+
+
+class Combinations:
+    """The combinations of the values of some columns, at least one, numbered by their codes."""
+
+    def __init__(self, columns: Mapping[str, CodedColumn]) -> None:
+        self._columns = dict(columns)
+        self._sizes = [len(column.values) for column in columns.values()]
+        self.size = prod(self._sizes)
+
+    def evaluate(self, cursor: DuckDBPyConnection, scalars: Sequence[Scalar]) -> list[pa.Array]:
+        """The value of each scalar for each combination."""
+        number, stride = np.arange(self.size), self.size
+        listed = {}
+        for (name, column), size in zip(self._columns.items(), self._sizes, strict=True):
+            stride //= size
+            only = len(self._columns) == 1
+            listed[name] = column.values if only else column.values.take(pa.array(number // stride % size))
+        listed["#number"] = pa.array(number)
+        results = ", ".join(f"{write_scalar(scalar)} AS x{i}" for i, scalar in enumerate(scalars))
+        cursor.register("combinations", pa.table(listed))
+        try:
+            statement = f"SELECT {_NUMBER}, {results} FROM combinations ORDER BY {_NUMBER}"
+            read = cursor.execute(statement).to_arrow_table()
+        finally:
+            cursor.unregister("combinations")
+        if read is None or read.num_rows != self.size:
+            raise RuntimeError("there are other combinations than were asked for")
+        return [column.chunk(0) for column in read.combine_chunks().columns[1:]]
+
+    def encode(self, start: int, end: int, into: NDArray[np.uint32]) -> NDArray[Any]:
+        """The number of each row's combination, for the rows from `start` to before `end`."""
+        first, *others = self._columns.values()
+        codes = first.codes[start:end]
+        for column in others:
+            write_combined(codes, column.codes[start:end], len(column.values), into)
+            codes = into[: end - start]
+        return codes
+
+
+def names_of(scalar: Scalar) -> Names:
+    """The columns that a scalar names."""
+    return frozenset(part.name for part in walk(scalar) if isinstance(part, ColumnReference))
+
+
+def join_small_sets(sets: Iterable[Names], columns: Mapping[str, CodedColumn]) -> list[Names]:
+    """Sets of columns such that each given one is part of one of them: joined where few combinations remain."""
+    joined: list[Names] = []
+    for names in sorted(filter(None, sets), key=lambda names: (-count_combinations(names, columns), sorted(names))):
+        at = next((i for i, known in enumerate(joined) if names <= known), None)
+        if at is None:
+            at = next((i for i, s in enumerate(joined) if count_combinations(s | names, columns) <= _SMALL), None)
+        if at is None:
+            joined.append(names)
+        else:
+            joined[at] |= names
+    return joined
+
+
+def join_subsets(sets: Iterable[Names]) -> list[Names]:
+    """The same where a set is left out only if it is part of another."""
+    joined: list[Names] = []
+    for names in sorted(filter(None, sets), key=lambda names: (-len(names), sorted(names))):
+        if not any(names <= known for known in joined):
+            joined.append(names)
+    return joined
+
+
+def count_combinations(names: Names, columns: Mapping[str, CodedColumn]) -> int:
+    """How many combinations the values of these columns have."""
+    return prod(len(columns[name].values) for name in names)

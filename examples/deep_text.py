@@ -45,6 +45,11 @@ def lines() -> tuple[Tensor, int]:
     return numbers.unfold(0, LENGTH + 1, LENGTH + 1), len(known)
 
 
+def compute_losses(model: nn.Module, rows: Tensor) -> Tensor:
+    """The loss of each line, which is the mean over its characters."""
+    return F.cross_entropy(model(rows[:, :-1]).transpose(1, 2), rows[:, 1:], reduction="none").mean(1)
+
+
 def train(model: nn.Module, rows: Tensor, epochs: int) -> Private:
     """Train on the lines, and print the loss."""
     data = DataLoader(TensorDataset(rows), batch_size=200)
@@ -53,10 +58,9 @@ def train(model: nn.Module, rows: Tensor, epochs: int) -> Private:
     private = Private(model, optimizer, data, epsilon=8, delta=1e-5, epochs=epochs, rows=len(rows))
     for _ in range(epochs):
         for (batch,) in private.loader:
-            losses = F.cross_entropy(model(batch[:, :-1]).transpose(1, 2), batch[:, 1:], reduction="none").mean(1)
-            private.step(losses)
+            private.step(compute_losses(model, batch))
     with torch.no_grad():
-        loss = F.cross_entropy(model(rows[:, :-1]).transpose(1, 2), rows[:, 1:])
+        loss = compute_losses(model, rows).mean()
     print(
         f"{sum(each.numel() for each in wanted):,} parameters: loss {loss:.2f} at epsilon {private.guarantee_.epsilon}"
     )

@@ -173,7 +173,7 @@ def test_a_refusal_that_a_page_quotes_is_what_happens(page, clinic):
 
 
 # What is not installed is left out; `tests/learn/test_torch_missing.py` says so.
-NEEDED = {"deep_digits": "torch", "deep_text": "torch", "deep_trainer": "transformers"}
+NEEDED = {"deep_audit": "torch", "deep_digits": "torch", "deep_text": "torch", "deep_trainer": "transformers"}
 EXAMPLES = [path for path in sorted((ROOT / "examples").glob("*.py")) if find_spec(NEEDED.get(path.stem, "tacit"))]
 
 

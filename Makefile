@@ -60,6 +60,7 @@ bench: $(VENV)/.installed  ## speed, as ratios in one run
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/ledger.py
 	$(BIN)/python benchmarks/ask.py
+	$(BIN)/python benchmarks/ask_small.py
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/audit.py
 	$(BIN)/python benchmarks/local.py

@@ -25,7 +25,7 @@ from tests.support.counts import OFF
 from tests.support.policies import policy_of
 
 import tacit
-from tacit.accounting.filters import GRAINS_PER_EPSILON
+from tacit.accounting.filters import GRAINS_PER_EPSILON, BudgetCharge
 from tacit.aggregates.registry import read_question
 from tacit.answers.post_process import post_process
 from tacit.answers.resolve_clip import resolve_parts
@@ -36,7 +36,7 @@ from tacit.curator.resources import ledger_files
 from tacit.engines.reference import ReferenceEngine
 from tacit.errors import ErrorCode, ParameterError, Refused, SecondStepRefused
 from tacit.ledger.entries import EntryKind
-from tacit.ledger.verify import verify
+from tacit.ledger.verify import check_receipt, verify
 from tacit.ledger.witness import Witness
 from tacit.mechanisms import clip_for_noise
 from tacit.mechanisms.clip_choice import ClipChoice, choose_clip_for_noise
@@ -435,10 +435,21 @@ def test_both_steps_are_charged_and_said_and_a_repeat_is_free(curator):
         f"epsilon {float(whole):g} in all: {float(plan.epsilon):g} of it" in note and f"entry {clip.sequence} " in note
         for note in answer.notes
     )
+    step, rest = answer.receipt.clip, answer.receipt.cost
+    assert step is not None
+    assert (step.entry, step.charged, step.cost) == (clip.sequence, clip.charge, clip.charge)
+    said = f"epsilon {float(whole):g}: {float(plan.epsilon):g} for the clip and {rest.text} for the answer"
+    assert said in str(answer.receipt)
+    told = answer.receipt.to_dict()
+    assert (told["clip_entry"], Fraction(told["both_epsilon"])) == (clip.sequence, whole)
+    assert Fraction(told["clip_epsilon"]) + Fraction(told["answer_epsilon"]) == whole
+    assert check_receipt(curator.ledger, told) == []
     assert "clipped at what 8 rows" in " ".join(answer.notes)
     assert all(abs(row["n"] - 4_000) < 200 for row in answer.to_arrow().to_pylist())
     again = ada.ask(BY_G, within={"n": 50})
     assert (again.receipt.repeat, again["n"], again.notes) == (True, answer["n"], answer.notes)
+    assert again.receipt.clip == replace(step, charged=BudgetCharge.zero())
+    assert "a repeat, free" in str(again.receipt) and again.receipt.to_dict()["both_charged_epsilon"] == "0"
     assert spent(curator) == whole
     assert problems(curator) == ()
 
@@ -460,7 +471,8 @@ def test_explain_says_the_exact_price_to_who_paid_for_the_clip_only(curator):
     after = curator.analyst("ada").explain(BY_G, within={"n": 50})
     assert before["ada"].epsilon_by_rows
     assert not after.epsilon_by_rows
-    assert "The clip was paid for before" in str(after)
+    assert f"The clip is paid: it cost epsilon {float(plan.epsilon):g}, before" in str(after)
+    assert f"makes epsilon {float(plan.epsilon) + after.epsilon:g} in all" in str(after)
     assert curator.analyst("bo").explain(BY_G, within={"n": 50}) == before["bo"]
     curator.analyst("ada").ask(BY_G, within={"n": 50})
     assert float(spent(curator)) == pytest.approx(float(plan.epsilon) + after.epsilon)

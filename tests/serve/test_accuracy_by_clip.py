@@ -7,6 +7,8 @@ import re
 import ssl
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import httpx
@@ -15,7 +17,7 @@ import pytest
 from tests.support.console import Page, Visitor
 
 import tacit
-from tacit.accounting.filters import GRAINS_PER_EPSILON
+from tacit.accounting.filters import GRAINS_PER_EPSILON, BudgetCharge
 from tacit.answers.data_profile import DataProfile
 from tacit.errors import ErrorCode, Refused, SecondStepRefused
 from tacit.ledger.entries import EntryKind
@@ -61,6 +63,9 @@ def test_http_the_wire_and_the_console_ask_the_same_question(served, signed):
         for _ in range(2):  # planned, and then from the cache
             again = ada.ask(BY_WARD, within={"n": 40})
             assert (again["n"], again.notes, again.receipt.repeat) == (answer["n"], answer.notes, True)
+            assert again.receipt.clip == replace(answer.receipt.clip, charged=BudgetCharge.zero())
+            assert again.receipt.is_free
+    assert answer.receipt.to_dict()["both_charged_epsilon"] == answer.receipt.to_dict()["both_epsilon"]
     assert any("of it chose the clip" in note for note in answer.notes)
     port = served.postgres.rpartition(":")[2]
     login = {"user": "ada", "password": served.clinic.secrets["ada"].password, "dbname": "tacit"}
@@ -81,7 +86,12 @@ def test_the_console_says_what_each_clip_costs(served, signed):
     assert re.search(r"That is for a clip of one row; for 10 rows it is [\d.]+; for 100 rows it is [\d.]+", page.text)
     assert "n within 30" in page.text
     assert len(charges(served.curator)) == entries
-    assert visitor.ask(BY_WARD, within="n=30").status_code == 200
+    paid = Page(visitor.ask(BY_WARD, within="n=30").text).text
+    found = re.search(r"Paid epsilon ([\d.]+) ?: ([\d.]+) for the clip and ([\d.]+) for the answer\.", paid)
+    assert found is not None
+    whole, clip, rest = map(Decimal, found.groups())
+    assert whole == clip + rest
+    assert re.search(rf"Both together\s+epsilon {whole}", paid)
     assert "You paid for this before" in Page(visitor.ask(BY_WARD, path="/price", within="n=30").text).text
 
 

@@ -15,6 +15,7 @@ from tacit.accounting.interpretation import describe_epsilon as describe_epsilon
 from tacit.accounting.interpretation import max_true_positive_rate as max_true_positive_rate
 from tacit.accounting.interpretation import min_guessing_error as min_guessing_error
 from tacit.accounting.interpretation import posterior_bounds as posterior_bounds
+from tacit.accounting.receipt import ClipStep as ClipStep
 from tacit.accounting.receipt import Receipt as Receipt
 from tacit.accounting.transition_matrix import TransitionMatrix as TransitionMatrix
 from tacit.privacy.guarantee import delta_from_rho as delta_from_rho

@@ -18,6 +18,31 @@ from tacit.notebook_html import render_table
 
 
 @dataclass(frozen=True)
+class ClipStep:
+    """The charge of a clip that was chosen before the sums: a line of the ledger of its own.
+
+    Attributes
+    ----------
+    entry : int
+        Number of the charge in the ledger.
+    charged : BudgetCharge
+        What the clip cost the analyst this time.
+    cost : BudgetCharge
+        The privacy loss of the clip itself.
+
+    Examples
+    --------
+    >>> tenth = BudgetCharge(epsilon=10**11, delta_a=0, rho=5 * 10**12, delta_b=0)
+    >>> ClipStep(entry=7, charged=tenth, cost=tenth).cost.text
+    '0.1'
+    """
+
+    entry: int
+    charged: BudgetCharge
+    cost: BudgetCharge
+
+
+@dataclass(frozen=True)
 class Receipt:
     """A line of the ledger, for the person who was charged.
 
@@ -47,6 +72,8 @@ class Receipt:
         The ledger's signature of that hash.
     request : str
         The name under which the question was asked, if it was given one.
+    clip : ClipStep, optional
+        The first step of an answer whose clip was chosen and charged before it.
 
     Examples
     --------
@@ -69,15 +96,25 @@ class Receipt:
     head: str
     signature: str = ""
     request: str = ""
+    clip: ClipStep | None = None
 
     def __str__(self) -> str:
         """What it cost and what is left, in one line."""
-        cost = (
-            "a repeat, free" if self.repeat and self.charged == BudgetCharge.zero() else f"epsilon {self.charged.text}"
-        )
+        cost = f"epsilon {self.charged.text}"
+        if self.clip is not None:
+            both = (self.charged + self.clip.charged).text
+            cost = f"epsilon {both}: {self.clip.charged.text} for the clip and {self.charged.text} for the answer"
+        if self.is_free:
+            cost = "a repeat, free"
         left = format_epsilon(self.analyst_budget.remaining // READABLE * READABLE)
         of = format_epsilon(self.analyst_budget.cap.epsilon)
         return f"{cost} · {self.analyst} has {left} of {of} left · entry {self.entry} · head {self.head[:12]}"
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing was charged this time, neither for a clip nor for the answer, because it was paid before."""
+        first = BudgetCharge.zero() if self.clip is None else self.clip.charged
+        return self.repeat and self.charged + first == BudgetCharge.zero()
 
     def to_dict(self) -> dict[str, int | float | str]:
         """Return the receipt as plain values, as `tacit ledger verify --receipt` takes it.
@@ -100,6 +137,17 @@ class Receipt:
             "remaining_epsilon_overall": format_epsilon(self.overall_budget.remaining),
             "head": self.head,
             "signature": self.signature,
+            **({} if self.clip is None else self._describe_steps(self.clip)),
+        }
+
+    def _describe_steps(self, clip: ClipStep) -> dict[str, int | float | str]:
+        """The first of two steps, and the sums of both."""
+        return {
+            "clip_entry": clip.entry,
+            "clip_charged_epsilon": format_epsilon(clip.charged.epsilon),
+            "clip_epsilon": format_epsilon(clip.cost.epsilon),
+            "both_charged_epsilon": format_epsilon((clip.charged + self.charged).epsilon),
+            "both_epsilon": format_epsilon((clip.cost + self.cost).epsilon),
         }
 
     def _repr_html_(self) -> str:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.accounting.filters import BudgetCharge, BudgetStatus, FilterLimits
-from tacit.accounting.receipt import Receipt
+from tacit.accounting.receipt import ClipStep, Receipt
 from tacit.answers.answer import Answer
 from tacit.answers.columns import AnswerColumn, IntervalKind
 from tacit.errors import ErrorCode, Refused
@@ -88,7 +88,12 @@ def receipt_to_dict(receipt: Receipt) -> dict[str, Any]:
         "head": receipt.head,
         "signature": receipt.signature,
         "request": receipt.request,
+        **({} if receipt.clip is None else {"clip": _clip_to_list(receipt.clip)}),
     }
+
+
+def _clip_to_list(clip: ClipStep) -> list[Any]:
+    return [clip.entry, clip.charged.grains, clip.cost.grains]
 
 
 def receipt_from_dict(found: dict[str, Any]) -> Receipt:
@@ -114,4 +119,10 @@ def receipt_from_dict(found: dict[str, Any]) -> Receipt:
         head=text("head"),
         signature=text("signature"),
         request=text("request"),
+        clip=_clip_from_list(found["clip"]) if found.get("clip") else None,
     )
+
+
+def _clip_from_list(found: list[Any]) -> ClipStep:
+    entry, charged, cost = found
+    return ClipStep(int(entry), BudgetCharge(*charged), BudgetCharge(*cost))

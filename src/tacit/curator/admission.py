@@ -17,7 +17,7 @@ from tacit.ledger.ledger import Ledger, refuse_used_name
 from tacit.ledger.reader import LedgerReader
 from tacit.ledger.table_locks import TableLock, check_unlocked
 from tacit.ledger.transaction import LedgerTransaction
-from tacit.plan.clip_plans import ClipChoicePlan
+from tacit.plan.clip_plans import ClipChoicePlan, FixedClipPlan, refuse_second_step
 from tacit.plan.compound_plan import AnyPlan
 from tacit.plan.explain import explain
 from tacit.plan.question import Question
@@ -139,7 +139,10 @@ def explain_question(
     policy, ledger = curator.policy.asked_by(analyst), curator.ledger
     plan = find_second_step(plan, analyst, ledger)
     found, standings = tell(plan, policy, question.level), (ledger.standing(analyst), ledger.overall())
-    return found.refused_by(find_refusal(plan, analyst, *standings, ledger, curator.live_tables, policy))
+    refused = find_refusal(plan, analyst, *standings, ledger, curator.live_tables, policy)
+    if refused is not None and isinstance(plan, FixedClipPlan):
+        refused = refuse_second_step(plan, refused)
+    return found.refused_by(refused)
 
 
 def read_standings(

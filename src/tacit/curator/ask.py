@@ -15,6 +15,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tacit.accounting.filters import BudgetCharge
+from tacit.accounting.receipt import ClipStep
 from tacit.answers.answer import Answer
 from tacit.answers.choosing_values import releases_read
 from tacit.answers.post_process import post_process
@@ -24,12 +26,13 @@ from tacit.answers.stored import Release, pack_all, read_clip
 from tacit.curator.admission import find_name_refusal, find_refusal
 from tacit.curator.locked_tables import hide_locked
 from tacit.engines.deadline import time_limit
-from tacit.errors import Failed, ParameterError, Refused, SecondStepRefused
-from tacit.plan.clip_plans import ClipChoicePlan, FixedClipPlan, format_fraction
+from tacit.errors import Failed, ParameterError, Refused
+from tacit.plan.clip_plans import ClipChoicePlan, FixedClipPlan, format_fraction, refuse_second_step
 from tacit.plan.plan import Plan
 from tacit.sampling.bits import refresh_bits
 
 if TYPE_CHECKING:
+    from tacit.accounting.receipt import Receipt
     from tacit.curator.protocols import ChargedPlan, OpenCurator
     from tacit.engines.base import Engine
     from tacit.ledger.entries import Reservation
@@ -83,7 +86,8 @@ def settle_clip(
         f"The privacy loss is epsilon {format_fraction(whole)} in all: {format_fraction(plan.epsilon)} of it chose the "
         f"clip, which is entry {claim.receipt.entry} of the ledger."
     )
-    return replace(second, recipe=replace(second.recipe, notes=(*second.recipe.notes, note)))
+    first = ClipStep(claim.receipt.entry, claim.receipt.charged, claim.receipt.cost)
+    return replace(second, recipe=replace(second.recipe, notes=(*second.recipe.notes, note)), first=first)
 
 
 def answer(
@@ -103,7 +107,7 @@ def answer(
     try:
         return _answer(question, plan, analyst, curator, run, show)
     except (Refused, ParameterError) as refused:
-        raise _refuse_second_step(plan, refused) from None
+        raise refuse_second_step(plan, refused) from None
 
 
 def _answer(
@@ -119,14 +123,14 @@ def _answer(
     recipe = read_public(plan, curator.engine)  # what everyone knows; too much of it is refused before it is charged
     claim = settle(plan, lambda: run(plan), analyst, curator, question.request)
     assert claim.stored is not None
-    return show(claim.stored, recipe, claim.receipt, level)  # what is stored is what is shown
+    return show(claim.stored, recipe, add_first_step(claim.receipt, plan), level)  # what is stored is what is shown
 
 
-def _refuse_second_step(plan: FixedClipPlan, refused: Refused | ParameterError) -> SecondStepRefused:
-    """The same refusal, which says that the first step was charged."""
-    first = f"the clip that this follows from was chosen first; its epsilon {format_fraction(plan.chosen_at)} is spent"
-    fix = f"{refused.fix}, in place of within" if "epsilon=" in refused.fix else refused.fix
-    return SecondStepRefused(refused.code, f"{refused.what}; {first}", fix=fix, retry_after=refused.retry_after)
+def add_first_step(receipt: Receipt, plan: AnyPlan, *, is_repeat: bool = False) -> Receipt:
+    """The receipt with the charge of the clip that the plan follows from, if it does; a repeat charges nothing."""
+    if not isinstance(plan, FixedClipPlan) or plan.first is None:
+        return receipt
+    return replace(receipt, clip=replace(plan.first, charged=BudgetCharge.zero()) if is_repeat else plan.first)
 
 
 def can_list(read: PublicRead, engine: Engine) -> bool:

@@ -20,6 +20,7 @@ from fractions import Fraction
 from itertools import product
 
 from tacit.accounting.filters import GRAINS_PER_EPSILON, format_epsilon
+from tacit.accounting.receipt import ClipStep
 from tacit.answers.choosing_values import NO_VALUES, ChosenValues, fill
 from tacit.answers.clipping import Clipping
 from tacit.answers.post_processing_plan import PostProcessingPlan
@@ -27,7 +28,7 @@ from tacit.answers.resolve_clip import describe_clip, resolve_parts
 from tacit.answers.stored import GroupKeys, Release, StoredClip
 from tacit.canonical import canonical_text
 from tacit.engines.base import Engine, GroupedMeasures, MeasureValue
-from tacit.errors import ErrorCode, Refused, SecondStepRefused
+from tacit.errors import ErrorCode, ParameterError, Refused, SecondStepRefused
 from tacit.mechanisms.clip_for_noise import ClipForNoise, epsilon_for_choice
 from tacit.mechanisms.laplace import Laplace
 from tacit.plan.canonical import PLANS
@@ -48,13 +49,14 @@ _EXPECTED_GROUPS = 32  # where keys are read from public tables, and how many th
 class FixedClipPlan(Plan):
     """The second step: sums of vectors that are clipped at a known `clip`, with `noise` for it.
 
-    `chosen_at` is the epsilon of the first step.
+    `chosen_at` is the epsilon of the first step, and `first` its charge, where it is known.
     """
 
     clip: int
     largest: int
     noise: Laplace
     chosen_at: Fraction
+    first: ClipStep | None = None
 
     @property
     def moved(self) -> Fraction:
@@ -221,6 +223,13 @@ def plan_clip_choice(plan: Plan, wanted: WantedAccuracy, digest: str) -> ClipCho
         asked=asked,
         row_epsilon=epsilon,
     )
+
+
+def refuse_second_step(plan: FixedClipPlan, refused: Refused | ParameterError) -> SecondStepRefused:
+    """The same refusal, which says that the first step was charged."""
+    first = f"the clip that this follows from was chosen first; its epsilon {format_fraction(plan.chosen_at)} is spent"
+    fix = f"{refused.fix}, in place of within" if "epsilon=" in refused.fix else refused.fix
+    return SecondStepRefused(refused.code, f"{refused.what}; {first}", fix=fix, retry_after=refused.retry_after)
 
 
 def format_fraction(epsilon: Fraction) -> str:

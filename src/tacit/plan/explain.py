@@ -132,8 +132,12 @@ def _notes_on_clip(plan: Plan) -> tuple[str, ...]:
     """What is said where the clip is paid for, and the rest is not yet."""
     if not isinstance(plan, FixedClipPlan):
         return ()
-    first = format_fraction(plan.chosen_at)
-    return (f"The clip was paid for before, with epsilon {first}; the epsilon above is what the rest costs.",)
+    rest = plan.epsilon_delta[0]
+    first, second, both = map(format_fraction, (plan.chosen_at, rest, plan.chosen_at + rest))
+    return (
+        f"The clip is paid: it cost epsilon {first}, before. The rest costs epsilon {second}, which makes epsilon "
+        f"{both} in all. With an epsilon in place of within it would be another question, that chooses its clip again.",
+    )
 
 
 def _noise_of(plan: Plan, part: AnyPart) -> Noise:

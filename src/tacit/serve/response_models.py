@@ -39,6 +39,11 @@ class ReceiptBody(BaseModel):
     remaining_epsilon_overall: str
     head: str = Field(description="Hash of the entry, over all entries before it.")
     signature: str
+    clip_entry: int | None = Field(None, description="Where a clip was chosen and charged first, its entry.")
+    clip_charged_epsilon: str | None = Field(None, description="What the clip cost this time.")
+    clip_epsilon: str | None = None
+    both_charged_epsilon: str | None = Field(None, description="What clip and answer cost this time together.")
+    both_epsilon: str | None = None
 
 
 class StoredReceiptBody(BaseModel):

@@ -18,7 +18,7 @@ from tacit.answers.explanation import Explanation
 from tacit.answers.post_process import post_process
 from tacit.answers.schema import Schema
 from tacit.curator.admission import explain_question
-from tacit.curator.ask import answer, can_list, release, settle_clip
+from tacit.curator.ask import add_first_step, answer, can_list, release, settle_clip
 from tacit.curator.curator import Curator
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.plan.compound_plan import AnyPlan
@@ -156,7 +156,7 @@ class CuratorService:
         with epoch.used():
             claim = None if kept is None else await epoch.repeat_writer.claim(kept)
             if kept is not None and claim is not None:
-                return RepeatedAnswer(kept, claim.receipt)
+                return RepeatedAnswer(kept, add_first_step(claim.receipt, kept.plan, is_repeat=True))
             return await delay_to_bucket(self._asking.run(analyst, first, epoch), self._first)
 
     def knows(self, analyst: str, question: Question) -> bool:

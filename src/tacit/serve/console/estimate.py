@@ -25,7 +25,7 @@ from tacit.answers.explanation import Explanation
 from tacit.curator.admission import find_second_step
 from tacit.errors import Refused
 from tacit.ledger.ledger import Ledger
-from tacit.plan.clip_plans import ClipChoicePlan, format_fraction
+from tacit.plan.clip_plans import ClipChoicePlan, FixedClipPlan, format_fraction
 from tacit.plan.explain import explain
 from tacit.plan.planner import Planner
 from tacit.plan.question import Question
@@ -63,6 +63,8 @@ class QuestionEstimate:
     lines: tuple[ColumnEstimate, ...]
     curve: Markup
     first: str = ""  # what choosing a clip costs, where that is charged first
+    paid: str = ""  # what it did cost, where it is charged already
+    both: str = ""  # and with the rest
 
     @property
     def within(self) -> str:
@@ -117,6 +119,8 @@ def estimate_question(
         ),
         curve=_draw_error_curve(question, budget.who, planner, found, accuracies),
         first=format_fraction(plan.epsilon) if isinstance(plan, ClipChoicePlan) else "",
+        paid=format_fraction(plan.chosen_at) if isinstance(plan, FixedClipPlan) else "",
+        both=format_fraction(plan.chosen_at + plan.epsilon_delta[0]) if isinstance(plan, FixedClipPlan) else "",
     )
 
 

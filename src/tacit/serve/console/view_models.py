@@ -9,7 +9,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from tacit.accounting.filters import BudgetCharge
 from tacit.aggregates.registry import SYNTAX
 from tacit.answers.answer import Answer
 from tacit.answers.chart import chart_column
@@ -78,7 +77,7 @@ def view_answer(answer: Answer) -> AnswerView:
         tuple(drawing for drawing in drawings if drawing),
         answer.notes,
         receipt.to_dict(),
-        receipt.repeat and receipt.charged == BudgetCharge.zero(),
+        receipt.is_free,
         answer.percent,
         _summarize(answer),
     )

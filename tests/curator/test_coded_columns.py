@@ -152,6 +152,13 @@ def test_a_column_that_is_forgotten_is_read_again(coded, monkeypatch):
     engine.close()
 
 
+def test_what_scalars_gave_is_used_only_with_the_same_values():
+    known, values = coded_columns.EvaluatedScalars(), pa.array([1, 2])
+    first = known.find("key", [values], lambda: [pa.array([10, 20])])
+    assert known.find("key", [values], lambda: []) is first
+    assert known.find("key", [pa.array([2, 1])], lambda: [pa.array([20, 10])])[0].to_pylist() == [20, 10]
+
+
 def test_a_question_stops_at_its_time_limit(coded, monkeypatch):
     policy = load(declare(4, 5))
     engine = open_sorted(policy, arrow(clean()), monkeypatch)

@@ -136,8 +136,8 @@ def aggregate_codes(cursor: DuckDBPyConnection, node: Aggregation, coded: CodedT
     units = None if node.unit is None else coded.find_units(cursor, read.table)
 
     def evaluate(names: Names, scalars: Sequence[Scalar]) -> list[pa.Array]:
-        key = (read.table, names, tuple(scalars))
-        return coded.evaluated.find(key, lambda: _combine(names, columns).evaluate(cursor, scalars))
+        key, values = (read.table, names, tuple(scalars)), [columns[name].values for name in sorted(names)]
+        return coded.evaluated.find(key, values, lambda: _combine(names, columns).evaluate(cursor, scalars))
 
     plan = _plan(node, read, columns, rows, evaluate)
     return None if plan is None else plan.run(list(_split(rows, units)))
@@ -178,7 +178,10 @@ def _plan(
     if (read.conditions or read.keys) and not grouped:
         return None
     size = prod(len(values) for values in keys.values)
-    if size > _MOST_COUNTS or sum(size * count_combinations(names, columns) for names in counted) > _MOST_COUNTS:
+    if (
+        not 0 < size <= _MOST_COUNTS
+        or sum(size * count_combinations(names, columns) for names in counted) > _MOST_COUNTS
+    ):
         return None
     group_tables = [
         _GroupTable(_combine(names, columns), _number(is_in, found, keys)) for names, is_in, found in tables

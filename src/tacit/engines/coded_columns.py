@@ -60,23 +60,26 @@ class UnitEnds(NamedTuple):
 class EvaluatedScalars:
     """What scalars gave for all combinations of some columns' values, for the questions that ask for them next.
 
-    It is exact and never released. Nothing of the data changes while it is there, so it cannot be out of date.
+    It is exact and never released. It is used only with the very values it was computed from: those of a column that
+    was forgotten and read again are others.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: OrderedDict[Hashable, list[pa.Array]] = OrderedDict()
+        self._known: OrderedDict[Hashable, tuple[list[pa.Array], list[pa.Array]]] = OrderedDict()
 
-    def find(self, key: Hashable, compute: Callable[[], list[pa.Array]]) -> list[pa.Array]:
-        """What is known under a key, or else is computed."""
+    def find(self, key: Hashable, values: list[pa.Array], compute: Callable[[], list[pa.Array]]) -> list[pa.Array]:
+        """What is known under a key of columns with these values, or else is computed."""
         with self._lock:
-            found = self._known.get(key)
-        if found is None:
+            known = self._known.get(key)
+        if known is not None and all(one is other for one, other in zip(known[0], values, strict=True)):
+            found = known[1]
+        else:
             found = compute()
         with self._lock:
-            self._known[key] = found
+            self._known[key] = values, found
             self._known.move_to_end(key)
-            while sum(array.nbytes for arrays in self._known.values() for array in arrays) > _MOST_EVALUATED:
+            while sum(array.nbytes for _, arrays in self._known.values() for array in arrays) > _MOST_EVALUATED:
                 self._known.popitem(last=False)
         return found
 

@@ -54,9 +54,10 @@ from tacit.engines.combinations import (
     names_of,
 )
 from tacit.engines.deadline import seconds_left
+from tacit.engines.key_numbers import KeyNumbers, number_groups
 from tacit.engines.totals import ValueCounts, compute_measure
 from tacit.engines.weigh_groups import list_weights, weigh_groups
-from tacit.query.nodes import Aggregation, ExactStatistic, GroupKey, Scalar
+from tacit.query.nodes import Aggregation, ExactStatistic, Scalar
 from tacit.query.types import Key
 
 if TYPE_CHECKING:
@@ -70,7 +71,6 @@ _LEAST_COMBINATIONS = 1 << 12
 _MOST_COMBINATIONS = 1 << 20
 _MOST_COUNTS = 1 << 22  # of combinations in groups
 _MOST_TABLES = 16
-_NO_GROUP = -(1 << 26)  # the numbers of groups are below 2^22: whatever is added to this stays below zero
 
 
 _Evaluate = Callable[[Names, Sequence[Scalar]], list[pa.Array]]
@@ -163,7 +163,7 @@ def _plan(
     most = min(_MOST_COMBINATIONS, max(_LEAST_COMBINATIONS, rows // 16))
     if max(count_combinations(names, columns) for names in [*grouped, *counted]) > most or len(grouped) > _MOST_TABLES:
         return None
-    keys = _KeyNumbers(node.keys)
+    keys = KeyNumbers(node.keys)
     tables = []
     for at, names in enumerate(grouped):
         # A scalar that names no column goes with the first set.
@@ -184,7 +184,7 @@ def _plan(
     ):
         return None
     group_tables = [
-        _GroupTable(_combine(names, columns), _number(is_in, found, keys)) for names, is_in, found in tables
+        _GroupTable(_combine(names, columns), number_groups(is_in, found, keys)) for names, is_in, found in tables
     ]
     columns_counted = []
     for at, names in enumerate(counted):
@@ -202,39 +202,6 @@ def _plan(
 
 def _first_superset(names: Names, sets: Sequence[Names]) -> int:
     return next(i for i, known in enumerate(sets) if names <= known)
-
-
-class _KeyNumbers:
-    """Numbers the values of each key from 0: the listed ones, or those that are met in combinations."""
-
-    def __init__(self, keys: Sequence[GroupKey]) -> None:
-        self.values: list[list[Key | None]] = [list(key.values or ()) for key in keys]
-        self._is_open = [key.values is None for key in keys]
-
-    def number(self, position: int, values: pa.Array) -> NDArray[np.int32]:
-        """The number of each value; -1 where it is no group's."""
-        met = values.dictionary_encode(null_encoding="encode")
-        there = met.dictionary.to_pylist()
-        if self._is_open[position]:
-            self.values[position] = list(dict.fromkeys(there))
-        known = {value: number for number, value in enumerate(self.values[position])}
-        numbers = np.array([known.get(value, -1) for value in there] or [-1], np.int32)
-        found: NDArray[np.int32] = numbers[met.indices.to_numpy()]
-        return found
-
-    def stride(self, position: int) -> int:
-        """By how much the number of a group grows with that of a key."""
-        return prod(len(values) for values in self.values[position + 1 :])
-
-
-def _number(is_in: NDArray[np.bool_], keys: Mapping[int, NDArray[np.int32]], known: _KeyNumbers) -> NDArray[np.int32]:
-    """What each combination adds to the number of its rows' group."""
-    numbers = np.zeros(len(is_in), np.int32)
-    for position, codes in keys.items():
-        is_in = is_in & (codes >= 0)
-        numbers += codes * np.int32(known.stride(position))
-    numbers[~is_in] = _NO_GROUP
-    return numbers
 
 
 def _split(rows: int, units: UnitEnds | None) -> Iterator[_Batch]:

@@ -34,8 +34,9 @@ pytest.importorskip("numba", reason="the loops are compiled by numba")
 
 @pytest.fixture
 def coded(monkeypatch):
-    """All tables are large, and no column has too many values; says how many questions were looked up."""
+    """All tables are large, in many batches, and no column has too many values; says which questions were looked up."""
     monkeypatch.setattr(duckdb_engine, "_LARGE", 0)
+    monkeypatch.setattr(aggregate_codes, "_BATCH_ROWS", 8)
     monkeypatch.setattr(coded_columns, "_ROWS_PER_VALUE", 0)
     taken: list[bool] = []
     look_up = DuckDBEngine._look_up

@@ -15,10 +15,10 @@ from tacit.learn.least_squares import Lasso as Lasso
 from tacit.learn.least_squares import LinearRegression as LinearRegression
 from tacit.learn.linear import LinearSVC as LinearSVC
 from tacit.learn.linear import LogisticRegression as LogisticRegression
-from tacit.learn.linear import Ridge as Ridge
 from tacit.learn.naive_bayes import GaussianNB as GaussianNB
 from tacit.learn.one_hot import OneHotEncoder as OneHotEncoder
 from tacit.learn.quantiles import QuantileTransformer as QuantileTransformer
+from tacit.learn.ridge import Ridge as Ridge
 from tacit.learn.scaling import StandardScaler as StandardScaler
 from tacit.learn.search import PrivateSearchCV as PrivateSearchCV
 from tacit.learn.tree import DecisionTreeClassifier as DecisionTreeClassifier

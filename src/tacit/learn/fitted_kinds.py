@@ -8,7 +8,8 @@ from typing import Any
 from tacit.learn.boosted import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from tacit.learn.forest import RandomForestClassifier, RandomForestRegressor
 from tacit.learn.least_squares import ElasticNet, Lasso, LinearRegression
-from tacit.learn.linear import LinearSVC, LogisticRegression, Ridge
+from tacit.learn.linear import LinearSVC, LogisticRegression
+from tacit.learn.ridge import Ridge
 from tacit.learn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 FITTED_KINDS: dict[str, Any] = {

@@ -11,10 +11,10 @@ from tacit.arithmetic import Number, to_rational_between
 from tacit.errors import ParameterError
 from tacit.learn.base import FitPlan
 from tacit.learn.facts import BitSource, Bounds, DeclaredParameters, Missing
-from tacit.learn.linear import Ridge
 from tacit.learn.losses import Array
 from tacit.learn.moments import SufficientStatistics
 from tacit.learn.penalized_sums import PenalizedSums
+from tacit.learn.ridge import Ridge
 
 _MOST_STRENGTH = 1e9
 

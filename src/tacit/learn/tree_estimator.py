@@ -16,9 +16,9 @@ from tacit.errors import ParameterError
 from tacit.learn.base import check_fit_arguments
 from tacit.learn.facts import DeclaredParameters
 from tacit.learn.labels import check_classes, check_discrete, encode_labels
-from tacit.learn.linear import Ridge
 from tacit.learn.losses import Array
 from tacit.learn.one import OneShotEstimator, clip_rows
+from tacit.learn.ridge import Ridge
 from tacit.learn.tree_averages import LeafSums
 from tacit.learn.tree_bins import ColumnBins
 from tacit.learn.tree_losses import TreeLoss

@@ -21,11 +21,11 @@ from tacit.arithmetic import Number, to_integer, to_rational_between
 from tacit.errors import ParameterError
 from tacit.learn.facts import BitSource, Bounds, Missing
 from tacit.learn.labels import check_classes, check_discrete, encode_labels
-from tacit.learn.linear import Ridge
 from tacit.learn.losses import Array
 from tacit.learn.network import MOST_NUMBERS, NetworkLoss, NetworkTraining
 from tacit.learn.noise import GridGaussian
 from tacit.learn.one import OneShotEstimator, ReleasePlan, scale_rows
+from tacit.learn.ridge import Ridge
 from tacit.learn.torch.accountant import Sampling, TrainingPlan, dyadic_rate
 from tacit.learn.torch.private import Private
 from tacit.privacy.loss import Loss

@@ -444,6 +444,9 @@ def test_both_steps_are_charged_and_said_and_a_repeat_is_free(curator):
     assert (told["clip_entry"], Fraction(told["both_epsilon"])) == (clip.sequence, whole)
     assert Fraction(told["clip_epsilon"]) + Fraction(told["answer_epsilon"]) == whole
     assert check_receipt(curator.ledger, told) == []
+    for name in ("clip_entry", "clip_charged_epsilon", "clip_epsilon", "both_charged_epsilon", "both_epsilon"):
+        for forged in (told["entry"], 10**9, "0.001", "1e999", "1/0", "", None):
+            assert check_receipt(curator.ledger, told | {name: forged}) != [], (name, forged)
     assert "clipped at what 8 rows" in " ".join(answer.notes)
     assert all(abs(row["n"] - 4_000) < 200 for row in answer.to_arrow().to_pylist())
     again = ada.ask(BY_G, within={"n": 50})

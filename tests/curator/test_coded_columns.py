@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import random
 import struct
+import threading
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import duckdb
@@ -158,6 +160,38 @@ def test_what_scalars_gave_is_used_only_with_the_same_values():
     first = known.find("key", [values], lambda: [pa.array([10, 20])])
     assert known.find("key", [values], lambda: []) is first
     assert known.find("key", [pa.array([2, 1])], lambda: [pa.array([20, 10])])[0].to_pylist() == [20, 10]
+
+
+def test_what_scalars_gave_is_kept_for_few_questions():
+    known, values = coded_columns.EvaluatedScalars(), pa.array([1, 2])
+    for number in range(200):
+        known.find(f"key {number}", [values], lambda: [pa.array([10, 20])])
+    assert len(known._known) == coded_columns._MOST_KNOWN
+
+
+def test_a_column_that_another_question_reads_holds_up_no_other_and_is_waited_for_within_the_limit(coded, monkeypatch):
+    policy = load(declare(4, 5))
+    engine = open_sorted(policy, arrow(clean()), monkeypatch)
+    age, stay = (plan_for(read_question(f"SELECT SUM({x}) FROM visits"), policy, 1).exact for x in ("age", "stay"))
+    first = dict(engine.run(age))
+    reads, ends = threading.Event(), threading.Event()
+    read = coded_columns.CodedTables._read
+
+    def wait(*given: Any) -> Any:
+        reads.set()
+        assert ends.wait(60)
+        return read(*given)
+
+    monkeypatch.setattr(coded_columns.CodedTables, "_read", wait)
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(engine.run, stay)
+        assert reads.wait(60)
+        assert dict(engine.run(age)) == first
+        with time_limit(0.1), pytest.raises(TimeLimit):
+            engine.run(stay)
+        ends.set()
+        assert dict(slow.result()) == dict(engine.run(stay))
+    engine.close()
 
 
 def test_a_question_stops_at_its_time_limit(coded, monkeypatch):

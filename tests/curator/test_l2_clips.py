@@ -122,6 +122,25 @@ def test_what_is_reserved_is_the_largest_of_each_number_over_both_kinds_of_noise
         assert noise.rho(clip << 20) <= rule.rho
 
 
+def test_with_fewer_than_sixteen_sums_no_delta_is_charged_and_the_engine_needs_no_l2_norm():
+    # At these parameters Gaussian noise would be the smaller one, and one class of units says nothing of L2 norms.
+    policy = visits(delta=0.4, delta_per_question=1e-3)
+    plan = planned("SELECT few, COUNT(*) AS n FROM visits GROUP BY few", policy, Fraction(1, 100))
+    assert ClippedSum(Fraction(1, 100), Fraction(1, 1000), 15).ratios == 1
+    assert plan.recipe.clipping.mechanism.delta == 0
+    assert compute_charge(plan.loss, policy.question_delta).delta_a == 0
+
+
+def test_explain_names_the_larger_of_both_noises():
+    plan = planned(BY_GROUP, visits(**DELTA))
+    mechanism = plan.recipe.clipping.mechanism
+    (column,) = [each for each in explain(plan, visits(**DELTA), Fraction(95, 100)).columns if each.name == "n"]
+    widths = [float(mechanism.noise(1, norm).error(Fraction(95, 100))) / 2**20 for norm in (1, 2)]
+    assert widths[0] < widths[1]
+    said = float(column.said.removeprefix("within ").split()[0])
+    assert widths[1] < said < widths[1] + 0.501  # a count is rounded, and six digits are shown
+
+
 def test_members_of_a_question_made_of_several_share_the_delta():
     sql = f"SELECT SUM(n) AS n FROM ({BY_GROUP}) AS a UNION ALL SELECT SUM(n) FROM ({BY_GROUP.replace('*', 'x')}) AS b"
     privacy = DELTA | {"delta_per_question": 1e-6}

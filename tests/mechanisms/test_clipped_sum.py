@@ -290,6 +290,26 @@ def test_where_all_have_the_same_nothing_is_missing():
     assert (estimated, true) == (0, 0)
 
 
+@pytest.mark.parametrize("row", [100, 10_000, 10**6, 10**9])
+def test_values_far_below_what_a_row_may_add_are_not_lost(row):
+    """With a delta as without one: units have many rows of small values, of whatever classes of N1/N2 they are.
+
+    The seeds are fixed. A clip that does not see these units is that of one row, far above all that they have.
+    """
+    draw = np.random.default_rng(5)
+    units, each, groups = 3_000, 60, 200
+    unit = np.repeat(np.arange(units), each)
+    group, value = draw.integers(0, groups, units * each), draw.integers(1, 4, units * each)
+    truth = np.bincount(group, value, groups)
+    for delta in (0, 1e-6):
+        mechanism = ClippedSum(1, delta, groups, row=row)
+        profile = mechanism.profile(unit, group, value)
+        for seed in range(5):
+            found = mechanism.release_profile(profile, ReplayBits(f"small {row} {delta} {seed}".encode()))
+            assert np.abs(np.array(found.values) - truth).mean() < 0.2 * truth.mean()
+            assert found.whole > 0
+
+
 def test_no_rows_give_noise_of_the_smallest_clip():
     # A cell is taken for occupied in about 3 of 100 releases: more than 3 of 20 have a chance below 1 in 300.
     rule, nobody = ClippedSum(epsilon=1, groups=4), np.array([], dtype=int)

@@ -16,6 +16,9 @@ from tacit.accounting.filters import (
 from tacit.accounting.rounding import decimal_above
 from tacit.notebook_html import render_table
 
+STEP_FIELDS = ("clip_entry", "clip_charged_epsilon", "clip_epsilon", "both_charged_epsilon", "both_epsilon")
+"""What a receipt says beside the rest where a clip was charged before the answer."""
+
 
 @dataclass(frozen=True)
 class ClipStep:
@@ -142,13 +145,9 @@ class Receipt:
 
     def _describe_steps(self, clip: ClipStep) -> dict[str, int | float | str]:
         """The first of two steps, and the sums of both."""
-        return {
-            "clip_entry": clip.entry,
-            "clip_charged_epsilon": format_epsilon(clip.charged.epsilon),
-            "clip_epsilon": format_epsilon(clip.cost.epsilon),
-            "both_charged_epsilon": format_epsilon((clip.charged + self.charged).epsilon),
-            "both_epsilon": format_epsilon((clip.cost + self.cost).epsilon),
-        }
+        charged, cost = clip.charged.epsilon, clip.cost.epsilon
+        both = charged + self.charged.epsilon, cost + self.cost.epsilon
+        return dict(zip(STEP_FIELDS, (clip.entry, *map(format_epsilon, (charged, cost, *both))), strict=True))
 
     def _repr_html_(self) -> str:
         return render_table(

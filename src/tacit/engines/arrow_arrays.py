@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def to_numpy(array: pa.Array) -> NDArray[Any]:
     """The values of an array without NULL: those of integers are not copied, and cannot be written."""
-    values = None if array.null_count else array.buffers()[1]
+    values = None if array.null_count or pa.types.is_null(array.type) else array.buffers()[1]
     if pa.types.is_boolean(array.type) and values is not None:
         return _unpack_bits(values, array.offset, len(array))
     if not pa.types.is_integer(array.type) or values is None:

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from contextlib import closing
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 _MOST_BYTES = 1 << 29  # of all coded columns of an engine; those not used for longest are forgotten
 _MOST_EVALUATED = 1 << 26  # bytes of what scalars gave
+_MOST_KNOWN = 64  # questions for which that is kept; their texts, which are keys, are of limited length
+_LOOK = 0.05  # seconds after which a question that waits for another one's reading looks at its time limit
 _MOST_VALUES = 1 << 20
 _ROWS_PER_VALUE = 8
 _BATCH = 1 << 20
@@ -79,9 +81,12 @@ class EvaluatedScalars:
         with self._lock:
             self._known[key] = values, found
             self._known.move_to_end(key)
-            while sum(array.nbytes for _, arrays in self._known.values() for array in arrays) > _MOST_EVALUATED:
+            while len(self._known) > _MOST_KNOWN or self._count_bytes() > _MOST_EVALUATED:
                 self._known.popitem(last=False)
         return found
+
+    def _count_bytes(self) -> int:
+        return sum(array.nbytes for _, arrays in self._known.values() for array in arrays)
 
 
 @dataclass
@@ -95,7 +100,8 @@ class CodedTables:
     tables: OpenTables
 
     def __post_init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # of the tables below; not held while rows are read
+        self._readings: dict[Hashable, threading.Lock] = {}
         self._columns: OrderedDict[tuple[str, str], CodedColumn | None] = OrderedDict()
         self._units: dict[str, UnitEnds] = {}
         self._rows: dict[str, int] = {}
@@ -113,26 +119,40 @@ class CodedTables:
 
     def find_column(self, cursor: DuckDBPyConnection, table: str, column: str) -> CodedColumn | None:
         """A column of a table; None where it has too many values, or is of a type that is not coded."""
-        rows = self.count_rows(cursor, table)
-        with self._lock:
-            if (table, column) not in self._columns:
-                self._columns[table, column] = self._read(cursor, table, column, rows)
-            self._columns.move_to_end((table, column))
-            while sum(found.codes.nbytes for found in self._columns.values() if found) > _MOST_BYTES:
-                if len(self._columns) == 1:
-                    break
-                self._columns.popitem(last=False)
-            return self._columns[table, column]
+        rows, key = self.count_rows(cursor, table), (table, column)
+        with self._read_once(key):
+            with self._lock:
+                is_known, found = key in self._columns, self._columns.get(key)
+            if not is_known:
+                found = self._read(cursor, table, column, rows)
+            with self._lock:
+                self._columns[key] = found
+                self._columns.move_to_end(key)
+                while len(self._columns) > 1 and sum(map(_count_bytes, self._columns.values())) > _MOST_BYTES:
+                    self._columns.popitem(last=False)
+            return found
 
     def find_units(self, cursor: DuckDBPyConnection, table: str) -> UnitEnds:
         """The units of a table that is sorted by them."""
-        with self._lock:
+        with self._read_once(table):
             if table not in self._units:
                 read = cursor.sql(f"SELECT unit, last + 1 FROM {locate_units(table)} ORDER BY unit").to_arrow_table()
                 who, ends = (column.to_numpy() for column in read.columns)
                 sizes, units = np.unique(np.diff(ends, prepend=0), return_counts=True)
                 self._units[table] = UnitEnds(who, ends, sizes, units)
             return self._units[table]
+
+    @contextmanager
+    def _read_once(self, key: Hashable) -> Iterator[None]:
+        """Wait until no other question reads the same, and no longer than this one may: TimeLimit is raised then."""
+        with self._lock:
+            reading = self._readings.setdefault(key, threading.Lock())
+        while not reading.acquire(timeout=_LOOK):
+            seconds_left()
+        try:
+            yield
+        finally:
+            reading.release()
 
     def _read(self, cursor: DuckDBPyConnection, table: str, column: str, rows: int) -> CodedColumn | None:
         texts = self.tables.texts.get(table, {}).get(column)
@@ -152,6 +172,10 @@ class CodedTables:
         if found is None or texts is None:
             return found
         return CodedColumn(found.codes, pa.array(texts, pa.large_string()).take(found.values))
+
+
+def _count_bytes(column: CodedColumn | None) -> int:
+    return 0 if column is None else int(column.codes.nbytes + column.values.nbytes)
 
 
 def encode_column(batches: pa.RecordBatchReader, rows: int, most: int) -> CodedColumn | None:

@@ -131,10 +131,10 @@ class DuckDBEngine:
         from tacit.engines.aggregate_codes import aggregate_codes
         from tacit.engines.coded_columns import CodedTables
 
-        with self._lock:
-            if self._coded is None:
-                self._coded = CodedTables(self._copy)
         with self._snapshot() as cursor:
+            with self._lock:
+                if self._coded is None:
+                    self._coded = CodedTables(self._copy)
             return aggregate_codes(cursor, aggregation, self._coded)
 
     def _compute_in_sql(self, aggregation: Aggregation) -> GroupedMeasures:

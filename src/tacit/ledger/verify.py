@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
-from tacit.accounting.filters import BudgetCharge, FilterLimits, format_epsilon, is_within_basic, is_within_zcdp
-from tacit.accounting.receipt import describe_cost
+from tacit.accounting.filters import (
+    GRAINS_PER_EPSILON,
+    BudgetCharge,
+    FilterLimits,
+    format_epsilon,
+    is_within_basic,
+    is_within_zcdp,
+)
+from tacit.accounting.receipt import STEP_FIELDS, describe_cost
 from tacit.errors import LedgerError
 from tacit.ledger.budget import AnalystLimit, Terms
 from tacit.ledger.entries import ALL_ANALYSTS, COST_COLUMNS, GENESIS, Entry, EntryKind, hash_entry
@@ -357,7 +365,40 @@ def check_receipt(ledger: LedgerReader, receipt: Mapping[str, Any]) -> list[str]
         problems += [name for name, value in cost.items() if receipt.get(name, value) != value]
         if receipt.get("request", "") not in _requests_of(ledger, charge):
             problems.append("request")
+    problems += _check_first_step(ledger, receipt, charge)
     return [f"its {name} is not what the ledger says" for name in problems]
+
+
+def _check_first_step(ledger: LedgerReader, receipt: Mapping[str, Any], charge: Entry) -> list[str]:
+    """Which fields are wrong about a clip that was charged before: its entry, what it cost, and the sums of both."""
+    if not any(name in receipt for name in STEP_FIELDS):
+        return []
+    number = receipt.get("clip_entry")
+    with ledger.store.read() as session:
+        clip = LedgerTransaction(session).entry_at(number) if isinstance(number, int) else None
+    if (
+        clip is None
+        or clip.kind is not EntryKind.RESERVE
+        or clip.analyst != charge.analyst
+        or number == charge.sequence
+    ):
+        return ["clip_entry"]
+    cost = format_epsilon(clip.charge.epsilon)
+    recorded: dict[str, list[str | None]] = {
+        "clip_epsilon": [cost],
+        "clip_charged_epsilon": [cost, "0"],  # it may have been paid before
+        "both_epsilon": [_add_epsilons(receipt, "clip_epsilon", "answer_epsilon")],
+        "both_charged_epsilon": [_add_epsilons(receipt, "clip_charged_epsilon", "charged_epsilon")],
+    }
+    return [name for name, values in recorded.items() if receipt.get(name) not in values]
+
+
+def _add_epsilons(receipt: Mapping[str, Any], *names: str) -> str | None:
+    """The sum of what a receipt says under some names; None where these are no numbers."""
+    try:
+        return format_epsilon(sum(int(Fraction(str(receipt.get(name))) * GRAINS_PER_EPSILON) for name in names))
+    except (ValueError, ZeroDivisionError, OverflowError):
+        return None
 
 
 def _requests_of(ledger: LedgerReader, charge: Entry) -> set[str]:

@@ -5,9 +5,10 @@ number of groups, the mean error of a group is about noise(C) plus the sum of al
 about G/epsilon units above C. The histogram is noisy, and a cell that is taken for occupied by mistake, g octaves above
 the units that there are, makes the noise 2^g times too large. So an octave of k cells is occupied if the noisy count
 of one of them is above (4 + ln k + 1.5 g ln 2)/epsilon, or that of all above (4 + (k - 1) + 1.5 g ln 2)/epsilon, g
-being the number of octaves between it and the last occupied one, or that of what one row adds at most: the chance of a
-mistake falls faster with g than its cost grows. The cells of an octave are the classes of N1/N2 where there is a delta
-for Gaussian noise, less those that would need more groups than rows; of an occupied octave all above zero count.
+being the number of octaves between it and the last occupied one, or, before any is, up from that of what one row adds
+at most: the chance of a mistake falls faster with g than its cost grows. The cells of an octave are the classes of
+N1/N2 where there is a delta for Gaussian noise, less those that no vector of integers of that norm is in; of an
+occupied octave all above zero count.
 
 What is lost is estimated from the occupied cells and from how their counts fall off. All of this is post-processing of
 the noisy histogram. The constants come from simulations over the shapes of data in
@@ -120,21 +121,27 @@ def choose_clip_for_noise(
 def _find_occupied(noisy: Floats, epsilon: float, first: int, per_octave: float = _PER_OCTAVE) -> Floats:
     """The counts of occupied cells, and zeros for others.
 
-    Up to the octave `first` no gap counts; after it the threshold grows by `per_octave` over epsilon.
+    The threshold grows by `per_octave` over epsilon with each octave between one and the last occupied one; before any
+    is occupied, with each one after `first`.
     """
     found, last = np.zeros_like(noisy), first
     for octave, row in enumerate(noisy):
-        cells = _count_cells(octave - first, noisy.shape[1])
+        cells = _count_cells(octave, noisy.shape[1])
         least = _LEAST + max(0, octave - last - 1) * per_octave
         if row[:cells].max() > (least + math.log(cells)) / epsilon or row[:cells].sum() > (least + cells - 1) / epsilon:
             found[octave, :cells] = np.maximum(row[:cells], 0.0)
-            last = max(last, octave)
+            last = octave
     return found
 
 
-def _count_cells(octaves: int, ratios: int) -> int:
-    """How many classes of N1/N2 there can be so many octaves above one row: a ratio of 2^r needs about 4^r rows."""
-    return min(ratios, 1 + max(0, octaves + 1) // 2)
+def _count_cells(octave: int, ratios: int) -> int:
+    """How many classes of N1/N2 there can be in an octave.
+
+    A unit of the norm N1 adds to at most N1 groups, each of its entries being 1 at least, so N1/N2 is at most the root
+    of N1, and the class r has ratios of about 2^(r + 1) and more. What one row adds at most says nothing of it: values
+    may be far below their bound.
+    """
+    return min(ratios, 1 + (octave + 1) // 2)
 
 
 def _extend_tail(counts: Floats, noisy: Floats, epsilon: float) -> Floats:

@@ -236,7 +236,7 @@ class ClippedSum:
         bool
             Whether it is worth a delta: a function of the parameters alone.
         """
-        if self.rho == 0:
+        if self.rho == 0 or self.ratios == 1:  # with one class, no histogram tells that L2 norms are smaller
             return False
         gaussian, laplace = math.sqrt(1 / (math.pi * self.rho)), 1 / (self.epsilon - self.choosing)
         return self.groups >= (2 * gaussian / float(laplace)) ** 2

@@ -36,6 +36,7 @@ from tacit.query.types import Key
 
 _AGGREGATES = frozenset({"count", "sum", "avg"})
 _MOST_ROWS = 2**31  # of a unit, where no number is declared
+_LEVEL = Fraction(95, 100)  # at which one noise is said to be larger than another
 
 
 def bounds_by_clip(relation: Relation) -> bool:
@@ -122,9 +123,10 @@ def _weigh(needed: Mapping[Measurement, Fraction]) -> tuple[ClippedPart, ...]:
 
 
 def released_vector(part: ClippedPart, clipping: Clipping) -> ReleasedVector:
-    """What is known of a part before it is released: the noise that one row would get."""
-    unit = part.need.unit / (part.weight << BITS)
-    noise = clipping.mechanism.laplace(max(1, clipping.per_row))
+    """What is known of a part before it is released: the noise that one row would get, the larger of what it may be."""
+    unit, row = part.need.unit / (part.weight << BITS), max(1, clipping.per_row)
+    norms = (1, 2) if clipping.mechanism.delta else (1,)
+    noise = max((clipping.mechanism.noise(row, norm) for norm in norms), key=lambda each: each.error(_LEVEL))
     return ReleasedVector(part.need.name, noise, unit, is_signed=part.need.lower < 0, is_chosen=True)
 
 

@@ -229,6 +229,7 @@ async def connected(where: dict[str, str], trust: ssl.SSLContext, secrets: dict[
         kind = Http if number % 2 == 0 else Wire
         address = where["http"] if kind is Http else where["postgres"]
         lines.append(await kind.open(address, trust, name, made))
+        await asyncio.sleep(0.06)  # one address may open 20 connections a second
     return lines
 
 

@@ -129,7 +129,11 @@ def aggregate_codes(cursor: DuckDBPyConnection, node: Aggregation, coded: CodedT
         return None
     columns: dict[str, CodedColumn] = {}
     for name in sorted({name for scalar in read.scalars for name in names_of(scalar)}):
-        found = coded.find_column(cursor, read.table, name)
+        joined = read.joined.get(name)
+        if joined is None:
+            found = coded.find_column(cursor, read.table, name)
+        else:
+            found = coded.find_joined_column(cursor, read.table, joined)
         if found is None:
             return None
         columns[name] = found

@@ -14,17 +14,19 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tacit.engines.bound_contributions import are_consecutive
+from tacit.engines.coded_rows import JoinedColumn
 from tacit.engines.copy_tables import OpenTables, locate_table, locate_units
 from tacit.engines.deadline import seconds_left
 from tacit.engines.layout import text_code_column
+from tacit.engines.match_rows import MatchedRows, match_rows
 from tacit.engines.scalars import quote_name
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ _MOST_EVALUATED = 1 << 26  # bytes of what scalars gave
 _MOST_KNOWN = 64  # questions for which that is kept; their texts, which are keys, are of limited length
 _LOOK = 0.05  # seconds after which a question that waits for another one's reading looks at its time limit
 _MOST_VALUES = 1 << 20
+_MOST_KEPT = 1_000  # columns and matches, those too that were found not to be coded
 _ROWS_PER_VALUE = 8
 _BATCH = 1 << 20
 
@@ -45,6 +48,11 @@ class CodedColumn(NamedTuple):
 
     codes: NDArray[Any]
     values: pa.Array
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory it takes."""
+        return int(self.codes.nbytes + self.values.nbytes)
 
 
 class UnitEnds(NamedTuple):
@@ -57,6 +65,9 @@ class UnitEnds(NamedTuple):
     ends: NDArray[np.int64]
     sizes: NDArray[np.int64]
     units: NDArray[np.int64]
+
+
+_Kept: TypeAlias = "CodedColumn | MatchedRows | None"
 
 
 class EvaluatedScalars:
@@ -101,8 +112,8 @@ class CodedTables:
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()  # of the tables below; not held while rows are read
-        self._readings: dict[Hashable, threading.Lock] = {}
-        self._columns: OrderedDict[tuple[str, str], CodedColumn | None] = OrderedDict()
+        self._readings: dict[Hashable, _Reading] = {}
+        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
         self._units: dict[str, UnitEnds] = {}
         self._rows: dict[str, int] = {}
         self.evaluated = EvaluatedScalars()
@@ -119,18 +130,32 @@ class CodedTables:
 
     def find_column(self, cursor: DuckDBPyConnection, table: str, column: str) -> CodedColumn | None:
         """A column of a table; None where it has too many values, or is of a type that is not coded."""
-        rows, key = self.count_rows(cursor, table), (table, column)
-        with self._read_once(key):
-            with self._lock:
-                is_known, found = key in self._columns, self._columns.get(key)
-            if not is_known:
-                found = self._read(cursor, table, column, rows)
-            with self._lock:
-                self._columns[key] = found
-                self._columns.move_to_end(key)
-                while len(self._columns) > 1 and sum(map(_count_bytes, self._columns.values())) > _MOST_BYTES:
-                    self._columns.popitem(last=False)
-            return found
+        rows = self.count_rows(cursor, table)
+        found = self._keep((table, column), lambda: self._read(cursor, table, column, _limit_values(rows)))
+        assert not isinstance(found, MatchedRows)
+        return found
+
+    def find_joined_column(self, cursor: DuckDBPyConnection, table: str, joined: JoinedColumn) -> CodedColumn | None:
+        """A column of the rows that those of a table find; None also where a row finds several."""
+        found = self._keep((table, joined), lambda: self._join(cursor, table, joined))
+        assert not isinstance(found, MatchedRows)
+        return found
+
+    def _join(self, cursor: DuckDBPyConnection, table: str, joined: JoinedColumn) -> CodedColumn | None:
+        match, column = joined
+        rows, others = self.count_rows(cursor, table), self.count_rows(cursor, match.table)
+        matched = self._keep((table, match), lambda: match_rows(cursor, self.tables, table, match, rows, others))
+        if not isinstance(matched, MatchedRows):
+            return None
+        if column is None:
+            return CodedColumn((matched.rows >= 0).view(np.uint8), pa.array([False, True]))
+        read = self._read(cursor, match.table, column, _limit_values(rows))
+        if read is None:
+            return None
+        values = pa.concat_arrays([read.values, pa.nulls(1, read.values.type)])
+        # A row that finds none has the number -1, which is the last place.
+        places = np.append(read.codes, np.int64(len(read.values))).astype(_width(len(values)))
+        return CodedColumn(places[matched.rows], values)
 
     def find_units(self, cursor: DuckDBPyConnection, table: str) -> UnitEnds:
         """The units of a table that is sorted by them."""
@@ -142,19 +167,43 @@ class CodedTables:
                 self._units[table] = UnitEnds(who, ends, sizes, units)
             return self._units[table]
 
+    def _keep(self, key: Hashable, read: Callable[[], _Kept]) -> _Kept:
+        """What is kept under a key, or else is read."""
+        with self._read_once(key):
+            with self._lock:
+                is_known, found = key in self._kept, self._kept.get(key)
+            if not is_known:
+                found = read()
+            with self._lock:
+                self._kept[key] = found
+                self._kept.move_to_end(key)
+                while len(self._kept) > 1 and (self._count_bytes() > _MOST_BYTES or len(self._kept) > _MOST_KEPT):
+                    self._kept.popitem(last=False)
+            return found
+
+    def _count_bytes(self) -> int:
+        return sum(each.nbytes for each in self._kept.values() if each is not None)
+
     @contextmanager
     def _read_once(self, key: Hashable) -> Iterator[None]:
         """Wait until no other question reads the same, and no longer than this one may: TimeLimit is raised then."""
         with self._lock:
-            reading = self._readings.setdefault(key, threading.Lock())
-        while not reading.acquire(timeout=_LOOK):
-            seconds_left()
+            reading = self._readings.setdefault(key, _Reading())
+            reading.questions += 1
         try:
-            yield
+            while not reading.lock.acquire(timeout=_LOOK):
+                seconds_left()
+            try:
+                yield
+            finally:
+                reading.lock.release()
         finally:
-            reading.release()
+            with self._lock:
+                reading.questions -= 1
+                if not reading.questions:
+                    del self._readings[key]
 
-    def _read(self, cursor: DuckDBPyConnection, table: str, column: str, rows: int) -> CodedColumn | None:
+    def _read(self, cursor: DuckDBPyConnection, table: str, column: str, most: int) -> CodedColumn | None:
         texts = self.tables.texts.get(table, {}).get(column)
         known = self.tables.columns.get(table)
         if texts is not None:
@@ -165,7 +214,7 @@ class CodedTables:
             sql = known[column]
         else:
             return None
-        most = min(_MOST_VALUES, rows // _ROWS_PER_VALUE if _ROWS_PER_VALUE else rows)
+        rows = self.count_rows(cursor, table)
         with closing(cursor.cursor()) as beside:
             batches = beside.sql(f"SELECT rowid, {sql} FROM {locate_table(table)}").to_arrow_reader(_BATCH)
             found = encode_column(batches, rows, most)
@@ -174,8 +223,17 @@ class CodedTables:
         return CodedColumn(found.codes, pa.array(texts, pa.large_string()).take(found.values))
 
 
-def _count_bytes(column: CodedColumn | None) -> int:
-    return 0 if column is None else int(column.codes.nbytes + column.values.nbytes)
+@dataclass
+class _Reading:
+    """What is being read, and by how many questions it is waited for."""
+
+    questions: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+def _limit_values(rows: int) -> int:
+    """How many distinct values a column may have where so many rows look them up."""
+    return min(_MOST_VALUES, rows // _ROWS_PER_VALUE if _ROWS_PER_VALUE else rows)
 
 
 def encode_column(batches: pa.RecordBatchReader, rows: int, most: int) -> CodedColumn | None:

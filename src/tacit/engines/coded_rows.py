@@ -1,26 +1,57 @@
-"""Which questions can be answered from the distinct values of one table's columns, and what they compute of a row."""
+"""Which questions can be answered from the distinct values of a table's columns, and what they compute of a row.
+
+The columns may be those of other tables too, where each row of the table finds at most one of theirs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from tacit.engines.layout import CopyLayout, find_copied_table, substitute
-from tacit.query.conditions import conjuncts
-from tacit.query.nodes import Aggregation, ColumnReference, Projection, RelationalNode, Scalar, Scan, walk
+from tacit.engines.layout import UNIT_COLUMN, CopyLayout, find_copied_table, substitute
+from tacit.query.conditions import conjunction, conjuncts
+from tacit.query.nodes import (
+    Aggregation,
+    Case,
+    ColumnReference,
+    EquiJoin,
+    Literal,
+    Projection,
+    RelationalNode,
+    Scalar,
+    Scan,
+    walk,
+)
+
+
+class RowMatch(NamedTuple):
+    """How rows find those of another table: by equal values, in terms of the declared columns of each."""
+
+    table: str
+    on: tuple[tuple[Scalar, Scalar], ...]
+
+
+class JoinedColumn(NamedTuple):
+    """A column of the rows that are found, NULL where none is; without a name, whether one is found."""
+
+    match: RowMatch
+    column: str | None
 
 
 @dataclass(frozen=True)
 class CodedRows:
     """The rows of one table where all conditions are true: what is computed of each, in terms of declared columns.
 
-    `arguments` are those of the question's measures, by what the question calls them.
+    `arguments` are those of the question's measures, by what the question calls them. `joined` are the columns of other
+    tables, by their names in the scalars.
     """
 
     table: str
     conditions: tuple[Scalar, ...]
     keys: tuple[Scalar, ...]
     arguments: Mapping[Scalar, Scalar]
+    joined: Mapping[str, JoinedColumn] = field(default_factory=dict)
 
     @property
     def scalars(self) -> list[Scalar]:
@@ -29,42 +60,100 @@ class CodedRows:
 
 
 def find_coded_rows(node: Aggregation, layouts: Mapping[str, CopyLayout]) -> CodedRows | None:
-    """The rows of an aggregation over one table, subqueries that compute row by row written out; None for any other.
+    """The rows of an aggregation over one table and those that its rows find, subqueries that compute row by row
+    written out; None for any other.
 
-    **Theorem.** They are the rows of `node.source` where `node.where` is true, in the order of the copy. Proof: a
-    subquery gives a row for each row where its condition is true, and a scalar of it is a function of that row, so it
-    can stand wherever its name does. Where units are in another table, the copy has the rows that reach one.
+    **Theorem.** They are the rows of `node.source` where `node.where` is true, in the order of the copy, if each row
+    finds at most one row of each other table. Proof: a subquery gives a row for each row where its condition is true,
+    and a scalar of it is a function of that row, so it can stand wherever its name does. A join gives each row the
+    columns of the row that it finds: it leaves a row out that finds none, or one for which a condition is not true; a
+    LEFT JOIN gives it NULLs then. Where units are in another table, the copy has the rows that reach one.
     """
     found = _find_rows(node.source, layouts, has_unit=node.unit is not None)
-    if found is None:
+    if found is None or (found.joined and node.unit is not None and not _has_unit(found, node.unit, layouts)):
         return None
-    table, conditions, named = found
     arguments = [measure.argument for measure in node.measures if measure.argument is not None]
     read = CodedRows(
-        table,
-        (*conditions, *(substitute(part, named) for part in conjuncts(node.where))),
-        tuple(substitute(key.scalar, named) for key in node.keys),
-        {argument: substitute(argument, named) for argument in arguments},
+        found.table,
+        (*found.conditions, *found.write(conjuncts(node.where))),
+        found.write(key.scalar for key in node.keys),
+        dict(zip(arguments, found.write(arguments), strict=True)),
+        found.joined,
     )
-    known = {scalar for scalar in named.values() if isinstance(scalar, ColumnReference)}
-    known |= {part for scalar in named.values() for part in walk(scalar) if isinstance(part, ColumnReference)}
-    used = {part for scalar in read.scalars for part in walk(scalar) if isinstance(part, ColumnReference)}
+    known = {part for scalar in (*found.named.values(), *found.conditions) for part in _list_columns(scalar)}
+    used = {part for scalar in read.scalars for part in _list_columns(scalar)}
     return read if used <= known else None
 
 
-_Rows = tuple[str, tuple[Scalar, ...], dict[Scalar, Scalar]]
+@dataclass(frozen=True)
+class _Found:
+    """A table, the conditions on its rows, and what each name stands for in terms of declared and joined columns."""
+
+    table: str
+    conditions: tuple[Scalar, ...]
+    named: Mapping[Scalar, Scalar]
+    joined: Mapping[str, JoinedColumn] = field(default_factory=dict)
+
+    def write(self, scalars: Iterable[Scalar]) -> tuple[Scalar, ...]:
+        """Scalars in terms of these columns."""
+        return tuple(substitute(scalar, self.named) for scalar in scalars)
 
 
-def _find_rows(node: RelationalNode, layouts: Mapping[str, CopyLayout], *, has_unit: bool) -> _Rows | None:
-    """The table, the conditions of subqueries, and what each name stands for in terms of declared columns."""
+def _find_rows(node: RelationalNode, layouts: Mapping[str, CopyLayout], *, has_unit: bool) -> _Found | None:
     if isinstance(node, Projection):
         found = _find_rows(node.source, layouts, has_unit=has_unit)
         if found is None:
             return None
-        table, conditions, named = found
-        inner = (*conditions, *(substitute(part, named) for part in conjuncts(node.where)))
-        return table, inner, {ColumnReference(name): substitute(scalar, named) for name, scalar in node.columns}
+        named: dict[Scalar, Scalar] = {ColumnReference(name): substitute(s, found.named) for name, s in node.columns}
+        conditions = (*found.conditions, *found.write(conjuncts(node.where)))
+        return _Found(found.table, conditions, named, found.joined)
     leaf = find_copied_table(node, layouts) if has_unit else node
-    if not isinstance(leaf, Scan):
+    if isinstance(leaf, Scan):
+        return _Found(leaf.table, (), {ColumnReference(here): ColumnReference(there) for there, here in leaf.columns})
+    if isinstance(node, EquiJoin) and node.units is None:
+        left = _find_rows(node.left, layouts, has_unit=has_unit)
+        right = _find_rows(node.right, layouts, has_unit=False)
+        return None if left is None or right is None else _join(left, right, node)
+    return None
+
+
+def _join(left: _Found, right: _Found, node: EquiJoin) -> _Found | None:
+    """The rows of the left side with the columns of those that they find; None where they are not found by their own
+    declared columns."""
+    on = tuple((substitute(one, left.named), substitute(other, right.named)) for one, other in node.on)
+    ours = {part.name for one, _ in on for part in _list_columns(one)}
+    if not on or right.joined or ours & {*left.joined, UNIT_COLUMN}:
         return None
-    return leaf.table, (), {ColumnReference(here): ColumnReference(there) for there, here in leaf.columns}
+    match, number = RowMatch(right.table, on), sum(column.column is None for column in left.joined.values())
+    there = {part for scalar in (*right.named.values(), *right.conditions) for part in _list_columns(scalar)}
+    renamed: dict[Scalar, Scalar] = {part: ColumnReference(_name_joined(number, part.name)) for part in there}
+    is_found = ColumnReference(_name_joined(number, None))
+    needed = (is_found, *(substitute(condition, renamed) for condition in right.conditions))
+    named = {name: substitute(scalar, renamed) for name, scalar in right.named.items()}
+    if node.outer:
+        named = {
+            name: scalar
+            if isinstance(scalar, ColumnReference) and not right.conditions
+            else Case(((conjunction(needed), scalar),), Literal(None))
+            for name, scalar in named.items()
+        }
+    joined = {_name_joined(number, part.name): JoinedColumn(match, part.name) for part in there}
+    joined[is_found.name] = JoinedColumn(match, None)
+    conditions = left.conditions if node.outer else (*left.conditions, *needed)
+    return _Found(left.table, conditions, {**left.named, **named}, {**left.joined, **joined})
+
+
+def _name_joined(number: int, column: str | None) -> str:
+    """A name that no declared column has: those do not begin with #."""
+    return f"#found {number}" if column is None else f"#joined {number} {column}"
+
+
+def _has_unit(found: _Found, unit: str, layouts: Mapping[str, CopyLayout]) -> bool:
+    """Whether the unit of the joined rows is that of the table's own rows."""
+    layout = layouts[found.table]
+    own = next((there for there, here in layout.scan.columns if here == layout.unit), UNIT_COLUMN)
+    return found.named.get(ColumnReference(unit)) == ColumnReference(own)
+
+
+def _list_columns(scalar: Scalar) -> list[ColumnReference]:
+    return [part for part in walk(scalar) if isinstance(part, ColumnReference)]

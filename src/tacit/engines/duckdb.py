@@ -109,7 +109,7 @@ class DuckDBEngine:
         found = plan_copy_scan(aggregation, self._copy.layouts)
         with self._snapshot() as cursor:
             if found is None:
-                rows = read_sorted(aggregation, self._copy.sources, partial(type_of, cursor))
+                rows = read_sorted(aggregation, self._copy, partial(type_of, cursor))
             elif (counted := count_rows(cursor, aggregation, found)) is not None:
                 return counted
             else:

@@ -200,6 +200,22 @@ def find_copied_table(node: RelationalNode, layouts: Mapping[str, CopyLayout]) -
     return Scan(scan.table, (*scan.columns, *passed, (UNIT_COLUMN, UNIT_COLUMN)))
 
 
+def number_rows(node: RelationalNode, layouts: Mapping[str, CopyLayout]) -> RelationalNode | None:
+    """The same rows with ROW, the number of the row of the first table that each is made of; None where that table is
+    not sorted by unit, or rows are made of several of it."""
+    match node:
+        case Scan(table, columns) if table in layouts:
+            return Scan(table, (*columns, (ROW_COLUMN, ROW_COLUMN)))
+        case Projection(source, columns, where):
+            numbered = number_rows(source, layouts)
+            passed = (*columns, (ROW_COLUMN, ColumnReference(ROW_COLUMN)))
+            return None if numbered is None else Projection(numbered, passed, where)
+        case EquiJoin(left):
+            numbered = number_rows(left, layouts)
+            return None if numbered is None else replace(node, left=numbered)
+    return None
+
+
 def _pass_unit_through(node: RelationalNode, leaf: Scan) -> RelationalNode:
     """The rows of a subquery, the column UNIT passed on."""
     if not isinstance(node, Projection):

@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from tests.support.counts import FULL, some
 
@@ -52,31 +52,39 @@ def agrees(loss, other: float) -> None:
     assert high == pytest.approx(other, rel=0.01, abs=2e-3)
 
 
+def ask_peer(once, times: int) -> float:
+    """The epsilon of a mechanism that is run so often. Where the peer divides by a rounding error, it has none."""
+    try:
+        found = once.self_compose(times).get_epsilon_for_delta(DELTA)
+    except RuntimeWarning:
+        reject()
+    return found
+
+
 @few
 @given(scales, st.integers(1, 200))
 def test_real_laplace(scale, times):
-    other = peer.from_laplace_mechanism(float(scale)).self_compose(times).get_epsilon_for_delta(DELTA)
-    agrees(Repeat(ContinuousLaplaceNoise(scale), times), other)
+    agrees(Repeat(ContinuousLaplaceNoise(scale), times), ask_peer(peer.from_laplace_mechanism(float(scale)), times))
 
 
 @few
 @given(scales, st.integers(1, 6), st.integers(1, 200))
 def test_discrete_laplace(scale, distance, times):
     other = peer.from_discrete_laplace_mechanism(float(1 / scale), distance)
-    agrees(Repeat(LaplaceNoise(scale, distance), times), other.self_compose(times).get_epsilon_for_delta(DELTA))
+    agrees(Repeat(LaplaceNoise(scale, distance), times), ask_peer(other, times))
 
 
 @few
 @given(st.fractions(1, 10, max_denominator=20), st.integers(1, 3), st.integers(1, 30))
 def test_discrete_gaussian(sigma, shift, times):
     other = peer.from_discrete_gaussian_mechanism(float(sigma), shift)
-    agrees(Repeat(GaussianNoise(sigma**2, shift), times), other.self_compose(times).get_epsilon_for_delta(DELTA))
+    agrees(Repeat(GaussianNoise(sigma**2, shift), times), ask_peer(other, times))
 
 
 @few
 @given(st.fractions(1, 10, max_denominator=20), st.integers(1, 100))
 def test_real_gaussian(sigma, times):
-    other = peer.from_gaussian_mechanism(float(sigma)).self_compose(times).get_epsilon_for_delta(DELTA)
+    other = ask_peer(peer.from_gaussian_mechanism(float(sigma)), times)
     agrees(Repeat(ContinuousGaussianNoise(sigma), times), other)
 
 
@@ -88,7 +96,7 @@ def test_any_approximate_mechanism(each, lost, times):
     other = peer.from_privacy_parameters(DifferentialPrivacyParameters(float(each), lost * 1e-9))
     agrees(
         Repeat(ApproximateDp(each, Fraction(lost, 10**9)), times),
-        other.self_compose(times).get_epsilon_for_delta(DELTA),
+        ask_peer(other, times),
     )
 
 

@@ -95,6 +95,20 @@ def test_parts_without_a_year_list_what_occurs_in_any_year() -> None:
     assert keys("TO_CHAR(d, 'Dy DD')", long) is None  # it takes 28 years for all of them
 
 
+@pytest.mark.parametrize("unit", ["day", "week", "month", "quarter", "year"])
+@pytest.mark.parametrize("pattern", ["D", "Day", "DD", "DDD", "IW", "MM", "Q", "Dy DD", "MM-DD", "HH24"])
+def test_texts_of_truncated_dates_list_just_what_every_day_gives(unit: str, pattern: str) -> None:
+    """Seven months do not begin on all weekdays, nor twelve quarters in all weeks."""
+    first, last = datetime.date(2019, 12, 30), datetime.date(2026, 2, 27)
+    found = bound(f"TO_CHAR(DATE_TRUNC('{unit}', d), '{pattern}')", date_column(str(first), str(last)))
+    listed = domain(found, 1_000)
+    there = {
+        evaluate(found.scalar, {"d": datetime.date.fromordinal(day)})
+        for day in range(first.toordinal(), last.toordinal() + 1)
+    }
+    assert listed is not None and set(listed) == there
+
+
 def test_public_keys_of_a_timestamp() -> None:
     day = time_column("2025-03-01T10:30:00", "2025-03-01T13:05:00")
     assert keys("TO_CHAR(d, 'HH24')", day) == ["10", "11", "12", "13"]

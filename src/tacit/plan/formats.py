@@ -110,10 +110,11 @@ def _list_texts(pattern: str, operand: TypedScalar, most: int) -> tuple[Key, ...
         unit = "day"
     if operand.type is Type.DATE and unit in PERIODS and PERIODS[unit] < PERIODS["day"]:
         unit = "day"
-    period = _repeats_after(fields, unit)
+    step = unit if operand.unit is None or operand.unit in FINER_UNITS.get(unit, ()) else operand.unit
+    period = _repeats_after(fields, unit) if step == unit else None  # seven months need not begin on all weekdays
     found: dict[str, None] = {}
     write, count = compile_format(pattern), 0
-    for count, moment in enumerate(islice(_moments(unit, operand), _MOST_STEPS), start=1):
+    for count, moment in enumerate(islice(_moments(step, operand, is_start=step != unit), _MOST_STEPS), start=1):
         found[write(moment)] = None
         if len(found) > most:
             return None
@@ -150,17 +151,14 @@ def _repeats_after(fields: list[str], unit: str) -> int | None:
     return None
 
 
-def _moments(unit: str, operand: TypedScalar) -> Iterator[datetime.datetime]:
-    """A moment of the operand in each unit between its bounds; where it lies on a longer unit, the starts of that."""
+def _moments(unit: str, operand: TypedScalar, *, is_start: bool) -> Iterator[datetime.datetime]:
+    """A moment of the operand in each unit between its bounds; of one that is always a start of it, only the starts."""
     assert operand.lower is not None
     assert operand.upper is not None
     lower, upper = int(operand.lower), int(operand.upper)
     if operand.type is Type.DATE:
         lower, upper = (to_microseconds(datetime.date.fromordinal(end)) for end in (lower, upper))
-    if operand.unit is not None and operand.unit not in FINER_UNITS.get(unit, ()):
-        starts = list_starts(operand.unit, lower, upper)
-    else:
-        starts = list_starts(unit, int(start_of(unit, Fraction(lower))), upper)
+    starts = list_starts(unit, lower if is_start else int(start_of(unit, Fraction(lower))), upper)
     yield from (to_datetime(max(start, lower)) for start in starts)
 
 

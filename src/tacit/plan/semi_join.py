@@ -466,7 +466,12 @@ def _places(scalar: Scalar, here: list[Relation]) -> set[bool]:
 
 
 def is_inside(node: ColumnReference, here: list[Relation]) -> bool:
-    """Whether a name means a column of one of the relations that a subquery is over."""
+    """Whether a name means a column of one of the relations that a subquery is over.
+
+    A name with the table of one means its column, whether or not there is one: what is unknown is refused as that.
+    """
+    if node.table is not None and any(node.table.lower() in map(str.lower, relation.sources) for relation in here):
+        return True
     return any(has_column(relation, node) for relation in here)
 
 

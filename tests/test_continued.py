@@ -34,9 +34,13 @@ def test_what_has_passed_is_left_out_and_the_rest_is_tried_again(tmp_path: Path,
     record = tmp_path / "made" / "record"
     assert "1 failed, 2 passed, 1 skipped" in run(tmp_path, record, *workers, broken="two")
     assert len(record.read_text().splitlines()) == 3
+    failed = record.with_name("record.failed")
+    said = failed.read_text()
+    assert said.startswith("test_some.py::test_a[two] (call)\n") and "assert 'two' != 'two'" in said
     with record.open("a") as file:
         file.write('{"passed": "test_some.py::test_a[tw')  # a process was killed while it wrote
     assert "1 passed, 1 skipped" in run(tmp_path, record, *workers)
+    assert not failed.exists()
 
 
 def test_another_state_of_the_program_begins_anew(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 FILE holds a line for each test that passed, and first of all the state of the files under version control. A run that
 finds the same state leaves out what has passed; one that finds another begins anew. What failed or was skipped is tried
 again. A state is the commit and what was changed since, so that all lines of a record are about one program.
+
+What fails is written to FILE.failed at once: a run of hours says at its end alone what went wrong.
 """
 
 from __future__ import annotations
@@ -48,6 +50,8 @@ class _Record:
 
     def __init__(self, record: Path, passed: set[str]) -> None:
         self._record = record
+        self._failed = record.with_name(f"{record.name}.failed")
+        self._failed.unlink(missing_ok=True)
         self._passed = passed
         self._running: dict[str, float] = {}  # seconds of tests whose body has passed, and whose end is still to come
 
@@ -57,7 +61,10 @@ class _Record:
         node.workerinput["passed"] = sorted(self._passed)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note a test whose body and whose end have both passed."""
+        """Note a test whose body and whose end have both passed, and say what has failed."""
+        if report.failed:
+            with self._failed.open("a") as file:
+                file.write(f"{report.nodeid} ({report.when})\n{report.longreprtext}\n\n")
         if report.when == "call" and report.passed:
             self._running[report.nodeid] = report.duration
         elif report.when == "teardown":

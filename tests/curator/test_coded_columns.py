@@ -177,7 +177,7 @@ def test_many_different_joins_do_not_fill_the_memory(coded, monkeypatch):
 
 LOOKED_UP = ["rows", "units", "through", "rows maybe with public", "units with public", "through with public"]
 """The sources whose questions are looked up."""
-TRIPLES = range(40) if FULL else [1, 4]
+TRIPLES = range(20) if FULL else [1, 4]
 """Seeds of triples of neighboring databases. About one in four shows the fault that is planted below; so do these."""
 
 

@@ -44,8 +44,8 @@ def some_groups(rng: random.Random, groups: Any) -> tuple[Any, ...]:
     return tuple(rng.sample(known, rng.randint(0, len(known))))
 
 
-SEEDS = [("duckdb", seed, 40) for seed in range(300 if FULL else 2)]
-SEEDS += [("postgres", seed, 40) for seed in range(300 if FULL else 2)]
+SEEDS = [("duckdb", seed, 40) for seed in range(100 if FULL else 2)]
+SEEDS += [("postgres", seed, 40) for seed in range(100 if FULL else 2)]
 SEEDS += [("spark", 1000 + seed, 8 if FULL else 3) for seed in range(20 if FULL else 1)]
 
 

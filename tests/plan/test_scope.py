@@ -27,7 +27,7 @@ from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.nodes import EquiJoin, PerUnitAggregation, Projection, RelationalNode, RowUnion, Scan
 
 MakePlan = Callable[..., Plan]
-EXAMPLES = 1_000 if FULL else 6
+EXAMPLES = 500 if FULL else 6
 
 
 def clinic(neighbors: str) -> Policy:

@@ -5,7 +5,7 @@ SELECT COUNT(*), SUM(score) FROM visits SEMI JOIN sales USING (customer_id)
 SELECT COUNT(*), SUM(score) FROM visits ANTI JOIN sales USING (customer_id)
 
 -- SEMI JOIN with ON and a filter
-SELECT status, COUNT(*), SUM(amount) FROM orders o SEMI JOIN visits v ON v.customer_id = o.customer_id AND v.score > 1 WHERE amount > -1 GROUP BY status
+SELECT status, COUNT(*), SUM(amount) FROM orders o SEMI JOIN visits v ON v.customer_id = o.customer_id AND v.score > 1 WHERE amount > -1 AND status IS NOT NULL GROUP BY status
 
 -- ANTI JOIN with conditions on both sides
 SELECT COUNT(*), SUM(amount) FROM orders o ANTI JOIN visits v ON v.customer_id = o.customer_id AND v.score > 1 AND o.amount > 0 AND v.score > o.amount

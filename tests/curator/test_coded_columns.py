@@ -154,10 +154,29 @@ def test_a_row_that_finds_several_is_read_by_the_plain_path(coded, monkeypatch):
     tables["wards"] = [*tables["wards"], *tables["wards"][:1]]
     policy = load(declare(10_000, 10_000))
     engine, reference = open_sorted(policy, arrow(tables), monkeypatch), ReferenceEngine(tables)
-    for text in JOINS[:3]:
+    unused = [
+        "SELECT COUNT(*) FROM visits LEFT JOIN wards USING (ward)",
+        "SELECT COUNT(*), SUM(age) FROM wards RIGHT JOIN visits USING (ward)",
+        "SELECT COUNT(*), SUM(pay) FROM people LEFT JOIN wards USING (ward)",
+    ]
+    for text in [*JOINS[:3], *unused]:
         exact = plan_for(read_question(text), policy, 1).exact
         assert dict(engine.run(exact)) == dict(reference.run(exact)), text
     assert not any(coded)
+    engine.close()
+
+
+def test_a_public_table_that_is_called_first_is_joined_alike(coded, monkeypatch):
+    """Inner joins are planned in the order of the tables' names."""
+    tables, plain = arrow(awkward()), declare(2, 1, total=3)
+    tables["areas"], plain["tables"]["areas"] = tables.pop("wards"), plain["tables"].pop("wards")
+    policy = load(plain)
+    engine = open_sorted(policy, tables, monkeypatch)
+    inner = [text.replace("wards", "areas") for text in JOINS if "wards" in text and "people" not in text]
+    for text in inner:
+        ours, other = run_both(engine, plan_for(read_question(text), policy, 1).exact, monkeypatch)
+        assert ours == other, text
+    assert all(coded)
     engine.close()
 
 
@@ -224,6 +243,17 @@ def test_what_scalars_gave_is_used_only_with_the_same_values():
     first = known.find("key", [values], lambda: [pa.array([10, 20])])
     assert known.find("key", [values], lambda: []) is first
     assert known.find("key", [pa.array([2, 1])], lambda: [pa.array([20, 10])])[0].to_pylist() == [20, 10]
+
+
+def test_values_that_scalars_were_computed_from_count_once(monkeypatch):
+    known, large = coded_columns.EvaluatedScalars(), pa.array(range(1_000))
+    for number in range(10):
+        known.find(f"shared {number}", [large], lambda: [pa.array([True])])
+    assert len(known._known) == 10
+    monkeypatch.setattr(coded_columns, "_MOST_EVALUATED", 3 * large.nbytes)
+    for number in range(10):
+        known.find(f"own {number}", [pa.array(range(number, 1_000 + number))], lambda: [pa.array([True])])
+    assert len(known._known) == 2
 
 
 def test_what_scalars_gave_is_kept_for_few_questions():

@@ -118,7 +118,7 @@ class _Batch(NamedTuple):
 def aggregate_codes(cursor: DuckDBPyConnection, node: Aggregation, coded: CodedTables) -> GroupedMeasures | None:
     """The cells of each group that keeps rows; None where the question is to be answered in another way."""
     read = find_coded_rows(node, coded.tables.layouts)
-    if read is None or node.excluded:
+    if read is None or node.excluded or not _find_one_each(cursor, read, coded):
         return None
     if node.unit is not None and not read.scalars and not any(m.function == "weight" for m in node.measures):
         return _count_rows(node, coded.find_units(cursor, read.table))
@@ -145,6 +145,12 @@ def aggregate_codes(cursor: DuckDBPyConnection, node: Aggregation, coded: CodedT
 
     plan = _plan(node, read, columns, rows, evaluate)
     return None if plan is None else plan.run(list(_split(rows, units)))
+
+
+def _find_one_each(cursor: DuckDBPyConnection, read: CodedRows, coded: CodedTables) -> bool:
+    """Whether each row finds at most one of every joined table, also where nothing of what it finds is used."""
+    matches = [joined for joined in read.joined.values() if joined.column is None]
+    return all(coded.find_joined_column(cursor, read.table, each) is not None for each in matches)
 
 
 def _count_rows(node: Aggregation, units: UnitEnds) -> GroupedMeasures:

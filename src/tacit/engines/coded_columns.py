@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MOST_BYTES = 1 << 29  # of all coded columns of an engine; those not used for longest are forgotten
-_MOST_EVALUATED = 1 << 26  # bytes of what scalars gave
+_MOST_EVALUATED = 1 << 26  # bytes of what scalars gave, and of the values that they were computed from
 _MOST_KNOWN = 64  # questions for which that is kept; their texts, which are keys, are of limited length
 _LOOK = 0.05  # seconds after which a question that waits for another one's reading looks at its time limit
 _MOST_VALUES = 1 << 20
@@ -97,7 +97,9 @@ class EvaluatedScalars:
         return found
 
     def _count_bytes(self) -> int:
-        return sum(array.nbytes for _, arrays in self._known.values() for array in arrays)
+        """The memory that is held: of what scalars gave, and of the values it was computed from, each once."""
+        held = {id(array): array.nbytes for both in self._known.values() for arrays in both for array in arrays}
+        return sum(held.values())
 
 
 @dataclass

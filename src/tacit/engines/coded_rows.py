@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tacit.engines.layout import UNIT_COLUMN, CopyLayout, find_copied_table, substitute
+from tacit.engines.layout import UNIT_COLUMN, CopyLayout, find_copied_table, number_rows, substitute
 from tacit.query.conditions import conjunction, conjuncts
 from tacit.query.nodes import (
     Aggregation,
@@ -67,7 +67,8 @@ def find_coded_rows(node: Aggregation, layouts: Mapping[str, CopyLayout]) -> Cod
     finds at most one row of each other table. Proof: a subquery gives a row for each row where its condition is true,
     and a scalar of it is a function of that row, so it can stand wherever its name does. A join gives each row the
     columns of the row that it finds: it leaves a row out that finds none, or one for which a condition is not true; a
-    LEFT JOIN gives it NULLs then. Where units are in another table, the copy has the rows that reach one.
+    LEFT JOIN gives it NULLs then. An inner join is the same from either side: its rows are those of the table that
+    `number_rows` numbers. Where units are in another table, the copy has the rows that reach one.
     """
     found = _find_rows(node.source, layouts, has_unit=node.unit is not None)
     if found is None or (found.joined and node.unit is not None and not _has_unit(found, node.unit, layouts)):
@@ -111,6 +112,8 @@ def _find_rows(node: RelationalNode, layouts: Mapping[str, CopyLayout], *, has_u
     if isinstance(leaf, Scan):
         return _Found(leaf.table, (), {ColumnReference(here): ColumnReference(there) for there, here in leaf.columns})
     if isinstance(node, EquiJoin) and node.units is None:
+        if has_unit and not node.outer and number_rows(node.left, layouts) is None:
+            node = EquiJoin(node.right, node.left, tuple((other, one) for one, other in node.on))
         left = _find_rows(node.left, layouts, has_unit=has_unit)
         right = _find_rows(node.right, layouts, has_unit=False)
         return None if left is None or right is None else _join(left, right, node)

@@ -201,8 +201,10 @@ def find_copied_table(node: RelationalNode, layouts: Mapping[str, CopyLayout]) -
 
 
 def number_rows(node: RelationalNode, layouts: Mapping[str, CopyLayout]) -> RelationalNode | None:
-    """The same rows with ROW, the number of the row of the first table that each is made of; None where that table is
-    not sorted by unit, or rows are made of several of it."""
+    """The same rows with ROW, the number of the row that each is made of, of the first table that is sorted by unit.
+
+    None where there is none, or rows are made of several of it. Only the question and the policy decide which it is.
+    """
     match node:
         case Scan(table, columns) if table in layouts:
             return Scan(table, (*columns, (ROW_COLUMN, ROW_COLUMN)))
@@ -210,9 +212,12 @@ def number_rows(node: RelationalNode, layouts: Mapping[str, CopyLayout]) -> Rela
             numbered = number_rows(source, layouts)
             passed = (*columns, (ROW_COLUMN, ColumnReference(ROW_COLUMN)))
             return None if numbered is None else Projection(numbered, passed, where)
-        case EquiJoin(left):
+        case EquiJoin(left, right, outer=outer):
             numbered = number_rows(left, layouts)
-            return None if numbered is None else replace(node, left=numbered)
+            if numbered is not None:
+                return replace(node, left=numbered)
+            numbered = None if outer else number_rows(right, layouts)
+            return None if numbered is None else replace(node, right=numbered)
     return None
 
 

@@ -20,7 +20,7 @@ from tests.curator.test_sorted_copy import EVERY, open_sorted
 from tests.support.counts import FULL, some
 
 from tacit.aggregates.registry import read_question
-from tacit.engines import aggregate_codes, coded_columns
+from tacit.engines import aggregate_codes, coded_columns, coded_sources
 from tacit.engines import duckdb as duckdb_engine
 from tacit.engines.coded_columns import CodedColumn, encode_column
 from tacit.engines.deadline import TimeLimit, time_limit
@@ -130,21 +130,83 @@ JOINS = [
 """Questions whose rows find at most one row of another table each."""
 
 
+UNIONS = [
+    "SELECT ward, COUNT(*) FROM (SELECT ward, age FROM visits UNION ALL SELECT ward, stay FROM visits) AS t "
+    "GROUP BY ward",
+    "SELECT COUNT(*), SUM(a) FROM (SELECT born AS a FROM patients UNION ALL SELECT weight FROM orders) AS t",
+    "SELECT COUNT(*) FROM (SELECT age FROM visits UNION ALL SELECT born FROM patients) AS t",
+    "SELECT kind, COUNT(x), SUM(x) FROM (SELECT ward AS kind, age AS x FROM visits WHERE urgent AND stay > 3 UNION ALL "
+    "SELECT CASE WHEN city = 'f' THEN 'A' ELSE 'B' END, born - 1900 FROM patients UNION ALL "
+    "SELECT ward, 7 FROM visits WHERE sex = 'm') AS t WHERE kind <> 'C' GROUP BY kind",
+    "SELECT SUM(cost), MEDIAN(cost) FROM (SELECT cost FROM visits UNION ALL SELECT price FROM lines WHERE amount > 1) "
+    "AS t WHERE cost > 2",
+    "SELECT s, AVG(w) FROM (SELECT side AS s, stay AS w FROM visits JOIN wards USING (ward) UNION ALL "
+    "SELECT city, born - 1900 FROM patients) AS t GROUP BY s",
+    "SELECT SUM(a + 1) FROM (SELECT a FROM (SELECT age AS a FROM visits UNION ALL SELECT weight FROM orders) AS u "
+    "WHERE a > 3) AS t WHERE a < 50",
+    "SELECT SUM(a) FROM (SELECT age AS a FROM people UNION ALL SELECT age FROM people WHERE sex = 'f') AS t",
+    "SELECT d, COUNT(DISTINCT note) FROM (SELECT MONTH(day) AS d, note FROM visits UNION ALL "
+    "SELECT 2, CONCAT(note, ward) FROM visits) AS t GROUP BY d",
+]
+"""Questions to several tables one after the other."""
+
+
 @pytest.mark.parametrize("caps", [(4, 5, None), (1, 1, None), (2, 1, 3)])
 @pytest.mark.parametrize("rows", ["clean", "awkward"])
-def test_joins_with_rows_that_are_found_once_are_looked_up(rows, caps, coded, monkeypatch):
+@pytest.mark.parametrize("texts", [JOINS, UNIONS], ids=["joins", "unions"])
+def test_joins_with_rows_that_are_found_once_and_unions_are_looked_up(texts, rows, caps, coded, monkeypatch):
     """Where a cap bites both paths keep the same rows; where none does the reference says the same."""
     tables = clean() if rows == "clean" else awkward()
     groups, most, total = caps
     policy, wide = load(declare(groups, most, total=total)), load(declare(10_000, 10_000))
     engine, reference = open_sorted(policy, arrow(tables), monkeypatch), ReferenceEngine(tables)
-    for text in JOINS:
+    for text in texts:
         ours, plain = run_both(engine, plan_for(read_question(text), policy, 1).exact, monkeypatch)
         assert ours == plain, text
         exact = plan_for(read_question(text), wide, 1).exact
         assert dict(engine.run(exact)) == dict(reference.run(exact)), text
     assert all(coded)
-    assert len(coded) == 2 * len(JOINS)
+    assert len(coded) == 2 * len(texts)
+    engine.close()
+
+
+def test_unions_within_unions_and_under_joins_take_the_plain_path(coded, monkeypatch):
+    tables, policy = clean(), load(declare(10_000, 10_000))
+    engine, reference = open_sorted(policy, arrow(tables), monkeypatch), ReferenceEngine(tables)
+    both = "(SELECT ward, age AS a FROM visits UNION ALL SELECT ward, stay FROM visits)"
+    for text in [
+        f"SELECT SUM(beds) FROM {both} AS t JOIN wards USING (ward)",
+        f"SELECT SUM(a) FROM (SELECT a FROM {both} AS t UNION ALL SELECT born FROM patients) AS t",
+    ]:
+        exact = plan_for(read_question(text), policy, 1).exact
+        assert dict(engine.run(exact)) == dict(reference.run(exact)), text
+    assert not any(coded)
+    engine.close()
+
+
+def test_a_union_of_too_many_rows_takes_the_plain_path(coded, monkeypatch):
+    monkeypatch.setattr(coded_sources, "_MOST_STACKED", 639)
+    policy = load(declare(4, 5))
+    engine = open_sorted(policy, arrow(clean()), monkeypatch)
+    exact = plan_for(read_question(UNIONS[0]), policy, 1).exact
+    ours, plain = run_both(engine, exact, monkeypatch)
+    assert (coded, ours) == ([False], plain)
+    monkeypatch.setattr(coded_sources, "_MOST_STACKED", 640)
+    assert dict(engine.run(exact)) == plain
+    assert coded == [False, True]
+    engine.close()
+
+
+def test_many_different_unions_do_not_fill_the_memory(coded, monkeypatch):
+    monkeypatch.setattr(coded_columns, "_MOST_KEPT", 20)
+    policy = load(declare(4, 5))
+    engine = open_sorted(policy, arrow(clean()), monkeypatch)
+    for number in range(15):
+        text = f"SELECT SUM(a) FROM (SELECT age + {number} AS a FROM visits UNION ALL SELECT born FROM patients) AS t"
+        engine.run(plan_for(read_question(text), policy, 1).exact)
+    assert all(coded)
+    assert len(engine._coded._kept) <= 20
+    assert not engine._coded._readings
     engine.close()
 
 
@@ -195,6 +257,7 @@ def test_many_different_joins_do_not_fill_the_memory(coded, monkeypatch):
 
 
 LOOKED_UP = ["rows", "units", "through", "rows maybe with public", "units with public", "through with public"]
+LOOKED_UP += ["rows twice", "units twice", "through and units"]
 """The sources whose questions are looked up."""
 TRIPLES = range(20) if FULL else [1, 4]
 """Seeds of triples of neighboring databases. About one in four shows the fault that is planted below; so do these."""

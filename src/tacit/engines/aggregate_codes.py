@@ -45,12 +45,14 @@ from tacit.engines.code_loops import (
 )
 from tacit.engines.coded_columns import CodedColumn, CodedTables, UnitEnds
 from tacit.engines.coded_rows import CodedRows, find_coded_rows
+from tacit.engines.coded_sources import open_source
 from tacit.engines.combinations import (
     Combinations,
     Names,
     count_combinations,
     join_small_sets,
     join_subsets,
+    limit_combinations,
     names_of,
 )
 from tacit.engines.deadline import seconds_left
@@ -67,8 +69,6 @@ if TYPE_CHECKING:
 _BATCH_ROWS = 1 << 17
 _WORKERS = 2
 _FEW = 16  # groups that are gone through for each unit
-_LEAST_COMBINATIONS = 1 << 12
-_MOST_COMBINATIONS = 1 << 20
 _MOST_COUNTS = 1 << 22  # of combinations in groups
 _MOST_TABLES = 16
 
@@ -118,26 +118,25 @@ class _Batch(NamedTuple):
 def aggregate_codes(cursor: DuckDBPyConnection, node: Aggregation, coded: CodedTables) -> GroupedMeasures | None:
     """The cells of each group that keeps rows; None where the question is to be answered in another way."""
     read = find_coded_rows(node, coded.tables.layouts)
-    if read is None or node.excluded or not _find_one_each(cursor, read, coded):
+    if read is None or node.excluded:
+        return None
+    source = open_source(cursor, coded, read, has_unit=node.unit is not None)
+    if not source.has_one_each():
         return None
     if node.unit is not None and not read.scalars and not any(m.function == "weight" for m in node.measures):
-        return _count_rows(node, coded.find_units(cursor, read.table))
+        return _count_rows(node, source.find_units())
     if not any(names_of(scalar) for scalar in read.scalars):
         return None
-    rows = coded.count_rows(cursor, read.table)
+    rows = source.count_rows()
     if not 0 < rows <= MAX_BATCH_ROWS:
         return None
     columns: dict[str, CodedColumn] = {}
     for name in sorted({name for scalar in read.scalars for name in names_of(scalar)}):
-        joined = read.joined.get(name)
-        if joined is None:
-            found = coded.find_column(cursor, read.table, name)
-        else:
-            found = coded.find_joined_column(cursor, read.table, joined)
+        found = source.find_column(name)
         if found is None:
             return None
         columns[name] = found
-    units = None if node.unit is None else coded.find_units(cursor, read.table)
+    units = None if node.unit is None else source.find_units()
 
     def evaluate(names: Names, scalars: Sequence[Scalar]) -> list[pa.Array]:
         key, values = (read.table, names, tuple(scalars)), [columns[name].values for name in sorted(names)]
@@ -145,12 +144,6 @@ def aggregate_codes(cursor: DuckDBPyConnection, node: Aggregation, coded: CodedT
 
     plan = _plan(node, read, columns, rows, evaluate)
     return None if plan is None else plan.run(list(_split(rows, units)))
-
-
-def _find_one_each(cursor: DuckDBPyConnection, read: CodedRows, coded: CodedTables) -> bool:
-    """Whether each row finds at most one of every joined table, also where nothing of what it finds is used."""
-    matches = [joined for joined in read.joined.values() if joined.column is None]
-    return all(coded.find_joined_column(cursor, read.table, each) is not None for each in matches)
 
 
 def _count_rows(node: Aggregation, units: UnitEnds) -> GroupedMeasures:
@@ -170,7 +163,7 @@ def _plan(
     """What is looked up and counted; None where there are too many combinations or groups."""
     grouped = join_small_sets([names_of(scalar) for scalar in (*read.conditions, *read.keys)], columns)
     counted = join_subsets(names_of(argument) for argument in read.arguments.values())
-    most = min(_MOST_COMBINATIONS, max(_LEAST_COMBINATIONS, rows // 16))
+    most = limit_combinations(rows)
     if max(count_combinations(names, columns) for names in [*grouped, *counted]) > most or len(grouped) > _MOST_TABLES:
         return None
     keys = KeyNumbers(node.keys)

@@ -30,7 +30,7 @@ from tacit.engines.layout import (
     UNIT_COLUMN,
     CopyScan,
     Range,
-    number_rows,
+    order_rows,
     substitute,
     text_code_column,
 )
@@ -115,23 +115,23 @@ def _number_texts(
 
 def read_sorted(node: Aggregation, tables: OpenTables, type_of: Callable[[str], str]) -> UnitOrderedRows:
     """Any rows, put in the order of their units, then of the copy's rows that they are made of if they come from one
-    table of it and what its rows find, and then of all that is used of them.
+    table of it and what its rows find, or from a union of such rows, and then of all that is used of them.
 
     **Theorem.** The rows of a unit then come in an order that follows from these rows alone. Proof: rows of a copy are
-    numbered in the order of their unit and all their columns, so which of two is first follows from what they hold.
+    numbered in the order of their unit and all their columns, so which of two is first follows from what they hold;
+    numbers of rows are compared within a part of a union only, where they are of one table.
     Rows that tie are equal in the unit, the keys and the arguments, and nothing else of a row is used.
     """
     assert node.unit is not None
-    numbered, sources = number_rows(node.source, tables.layouts), tables.sources
-    rows, unit = sql_statements.write_rows(numbered or node.source, sources), quote_name(node.unit)
+    ordered, numbers = order_rows(node.source, tables.layouts)
+    rows, unit = sql_statements.write_rows(ordered, tables.sources), quote_name(node.unit)
     keys = [group_codes.make_key_encoder(key) for key in node.keys]
     whole, listed = _arguments(node)
     results = [unit_to_integer(unit, type_of(f"SELECT {unit} FROM ({rows})")), *(coder.sql for coder in keys)]
     values, clamps = _write_arguments({argument: argument for argument in whole})
     results += [*values, *(write_scalar(argument) for argument in listed)]
     where = f"{unit} IS NOT NULL" + ("" if node.where is None else f" AND ({write_scalar(node.where)})")
-    first = ["x0"] if numbered is None else ["x0", quote_name(ROW_COLUMN)]
-    order = ", ".join([*first, *(f"x{i}" for i in range(1, len(results)))])
+    order = ", ".join(["x0", *map(quote_name, numbers), *(f"x{i}" for i in range(1, len(results)))])
     statement = f"SELECT {_number(results)} FROM ({rows}) WHERE {where} ORDER BY {order}"
     return UnitOrderedRows(statement, keys, whole, listed, clamps)
 

@@ -66,8 +66,18 @@ class UnitEnds(NamedTuple):
     sizes: NDArray[np.int64]
     units: NDArray[np.int64]
 
+    @classmethod
+    def of(cls, who: NDArray[np.int64], ends: NDArray[np.int64]) -> UnitEnds:
+        """These units."""
+        return cls(who, ends, *np.unique(np.diff(ends, prepend=0), return_counts=True))
 
-_Kept: TypeAlias = "CodedColumn | MatchedRows | None"
+    @property
+    def nbytes(self) -> int:
+        """How much memory it takes."""
+        return sum(int(array.nbytes) for array in self)
+
+
+_Kept: TypeAlias = "CodedColumn | MatchedRows | UnitEnds | None"
 
 
 class EvaluatedScalars:
@@ -133,30 +143,30 @@ class CodedTables:
     def find_column(self, cursor: DuckDBPyConnection, table: str, column: str) -> CodedColumn | None:
         """A column of a table; None where it has too many values, or is of a type that is not coded."""
         rows = self.count_rows(cursor, table)
-        found = self._keep((table, column), lambda: self._read(cursor, table, column, _limit_values(rows)))
-        assert not isinstance(found, MatchedRows)
+        found = self.keep((table, column), lambda: self._read(cursor, table, column, limit_values(rows)))
+        assert found is None or isinstance(found, CodedColumn)
         return found
 
     def find_joined_column(self, cursor: DuckDBPyConnection, table: str, joined: JoinedColumn) -> CodedColumn | None:
         """A column of the rows that those of a table find; None also where a row finds several."""
-        found = self._keep((table, joined), lambda: self._join(cursor, table, joined))
-        assert not isinstance(found, MatchedRows)
+        found = self.keep((table, joined), lambda: self._join(cursor, table, joined))
+        assert found is None or isinstance(found, CodedColumn)
         return found
 
     def _join(self, cursor: DuckDBPyConnection, table: str, joined: JoinedColumn) -> CodedColumn | None:
         match, column = joined
         rows, others = self.count_rows(cursor, table), self.count_rows(cursor, match.table)
-        matched = self._keep((table, match), lambda: match_rows(cursor, self.tables, table, match, rows, others))
+        matched = self.keep((table, match), lambda: match_rows(cursor, self.tables, table, match, rows, others))
         if not isinstance(matched, MatchedRows):
             return None
         if column is None:
             return CodedColumn((matched.rows >= 0).view(np.uint8), pa.array([False, True]))
-        read = self._read(cursor, match.table, column, _limit_values(rows))
+        read = self._read(cursor, match.table, column, limit_values(rows))
         if read is None:
             return None
         values = pa.concat_arrays([read.values, pa.nulls(1, read.values.type)])
         # A row that finds none has the number -1, which is the last place.
-        places = np.append(read.codes, np.int64(len(read.values))).astype(_width(len(values)))
+        places = np.append(read.codes, np.int64(len(read.values))).astype(narrowest_type(len(values)))
         return CodedColumn(places[matched.rows], values)
 
     def find_units(self, cursor: DuckDBPyConnection, table: str) -> UnitEnds:
@@ -165,11 +175,10 @@ class CodedTables:
             if table not in self._units:
                 read = cursor.sql(f"SELECT unit, last + 1 FROM {locate_units(table)} ORDER BY unit").to_arrow_table()
                 who, ends = (column.to_numpy() for column in read.columns)
-                sizes, units = np.unique(np.diff(ends, prepend=0), return_counts=True)
-                self._units[table] = UnitEnds(who, ends, sizes, units)
+                self._units[table] = UnitEnds.of(who, ends)
             return self._units[table]
 
-    def _keep(self, key: Hashable, read: Callable[[], _Kept]) -> _Kept:
+    def keep(self, key: Hashable, read: Callable[[], _Kept]) -> _Kept:
         """What is kept under a key, or else is read."""
         with self._read_once(key):
             with self._lock:
@@ -233,7 +242,7 @@ class _Reading:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-def _limit_values(rows: int) -> int:
+def limit_values(rows: int) -> int:
     """How many distinct values a column may have where so many rows look them up."""
     return min(_MOST_VALUES, rows // _ROWS_PER_VALUE if _ROWS_PER_VALUE else rows)
 
@@ -247,7 +256,7 @@ def encode_column(batches: pa.RecordBatchReader, rows: int, most: int) -> CodedC
     Raises TimeLimit where the time of the question that reads it is over.
     """
     kind = batches.schema.field(1).type
-    if not (pa.types.is_integer(kind) or pa.types.is_boolean(kind) or kind in _KINDS):
+    if not is_coded_type(kind):
         return None
     own: list[tuple[NDArray[Any], pa.Array]] = []
     row = 0
@@ -257,18 +266,16 @@ def encode_column(batches: pa.RecordBatchReader, rows: int, most: int) -> CodedC
         if numbers.type != pa.int64() or numbers.null_count or not are_consecutive(numbers.to_numpy(), row):
             return None  # a column has that name
         row += batch.num_rows
-        column = batch.column(1)
-        bits = column.view(pa.int64()) if kind == pa.float64() else column
-        met = bits.dictionary_encode(null_encoding="encode")
+        met = view_bits(batch.column(1)).dictionary_encode(null_encoding="encode")
         if len(met.dictionary) > most:
             return None
-        own.append((met.indices.to_numpy().astype(_width(len(met.dictionary))), met.dictionary))
+        own.append((met.indices.to_numpy().astype(narrowest_type(len(met.dictionary))), met.dictionary))
     if row != rows or not own:
         return None
     values = pa.chunked_array([dictionary for _, dictionary in own]).unique()
     if len(values) > most:
         return None
-    codes = np.empty(rows, _width(len(values)))
+    codes = np.empty(rows, narrowest_type(len(values)))
     row = 0
     for indices, dictionary in own:
         place = pc.index_in(dictionary, values).to_numpy().astype(codes.dtype)
@@ -280,6 +287,16 @@ def encode_column(batches: pa.RecordBatchReader, rows: int, most: int) -> CodedC
 _KINDS = {pa.float64(), pa.date32(), pa.string(), pa.large_string()}
 
 
-def _width(values: int) -> Any:
+def is_coded_type(kind: pa.DataType) -> bool:
+    """Whether columns of a type are coded."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_boolean(kind) or kind in _KINDS)
+
+
+def view_bits(values: pa.Array) -> pa.Array:
+    """Floats as the integers of the same bits, of which -0.0 and 0.0 have different ones; all else as it is."""
+    return values.view(pa.int64()) if values.type == pa.float64() else values
+
+
+def narrowest_type(values: int) -> Any:
     """The narrowest type that numbers so many values from 0."""
     return next(kind for kind in (np.uint8, np.uint16, np.uint32) if values <= int(np.iinfo(kind).max) + 1)

@@ -1,12 +1,14 @@
 """Which questions can be answered from the distinct values of a table's columns, and what they compute of a row.
 
-The columns may be those of other tables too, where each row of the table finds at most one of theirs.
+The columns may be those of other tables too, where each row of the table finds at most one of theirs. The rows may be
+those of several tables, one part after the other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import NamedTuple
 
 from tacit.engines.layout import UNIT_COLUMN, CopyLayout, find_copied_table, number_rows, substitute
@@ -19,8 +21,10 @@ from tacit.query.nodes import (
     Literal,
     Projection,
     RelationalNode,
+    RowUnion,
     Scalar,
     Scan,
+    column_names,
     walk,
 )
 
@@ -39,15 +43,32 @@ class JoinedColumn(NamedTuple):
     column: str | None
 
 
-@dataclass(frozen=True)
-class CodedRows:
-    """The rows of one table where all conditions are true: what is computed of each, in terms of declared columns.
+class StackedPart(NamedTuple):
+    """The rows of one table as a part of a union: what each column of the union is, in terms of declared columns.
 
-    `arguments` are those of the question's measures, by what the question calls them. `joined` are the columns of other
-    tables, by their names in the scalars.
+    `joined` are the columns of other tables, by their names in the scalars.
     """
 
     table: str
+    columns: tuple[tuple[str, Scalar], ...]
+    joined: tuple[tuple[str, JoinedColumn], ...]
+
+
+class StackedTables(NamedTuple):
+    """The rows of several tables put together: those of a unit in the order of the parts, each as in the copy."""
+
+    parts: tuple[StackedPart, ...]
+
+
+@dataclass(frozen=True)
+class CodedRows:
+    """The rows of a table where all conditions are true: what is computed of each, in terms of declared columns.
+
+    `arguments` are those of the question's measures, by what the question calls them. `joined` are the columns of other
+    tables, by their names in the scalars. In place of a table there may be several, and the columns of their union.
+    """
+
+    table: str | StackedTables
     conditions: tuple[Scalar, ...]
     keys: tuple[Scalar, ...]
     arguments: Mapping[Scalar, Scalar]
@@ -68,10 +89,11 @@ def find_coded_rows(node: Aggregation, layouts: Mapping[str, CopyLayout]) -> Cod
     and a scalar of it is a function of that row, so it can stand wherever its name does. A join gives each row the
     columns of the row that it finds: it leaves a row out that finds none, or one for which a condition is not true; a
     LEFT JOIN gives it NULLs then. An inner join is the same from either side: its rows are those of the table that
-    `number_rows` numbers. Where units are in another table, the copy has the rows that reach one.
+    `number_rows` numbers. A union has the rows of its parts; a condition of one of them is a column of the union that
+    is true in all others. Where units are in another table, the copy has the rows that reach one.
     """
     found = _find_rows(node.source, layouts, has_unit=node.unit is not None)
-    if found is None or (found.joined and node.unit is not None and not _has_unit(found, node.unit, layouts)):
+    if found is None or (node.unit is not None and not _has_unit(found, node.unit, layouts)):
         return None
     arguments = [measure.argument for measure in node.measures if measure.argument is not None]
     read = CodedRows(
@@ -90,7 +112,7 @@ def find_coded_rows(node: Aggregation, layouts: Mapping[str, CopyLayout]) -> Cod
 class _Found:
     """A table, the conditions on its rows, and what each name stands for in terms of declared and joined columns."""
 
-    table: str
+    table: str | StackedTables
     conditions: tuple[Scalar, ...]
     named: Mapping[Scalar, Scalar]
     joined: Mapping[str, JoinedColumn] = field(default_factory=dict)
@@ -111,6 +133,8 @@ def _find_rows(node: RelationalNode, layouts: Mapping[str, CopyLayout], *, has_u
     leaf = find_copied_table(node, layouts) if has_unit else node
     if isinstance(leaf, Scan):
         return _Found(leaf.table, (), {ColumnReference(here): ColumnReference(there) for there, here in leaf.columns})
+    if isinstance(node, RowUnion):
+        return _stack([_find_rows(part, layouts, has_unit=has_unit) for part in node.parts], column_names(node))
     if isinstance(node, EquiJoin) and node.units is None:
         if has_unit and not node.outer and number_rows(node.left, layouts) is None:
             node = EquiJoin(node.right, node.left, tuple((other, one) for one, other in node.on))
@@ -126,6 +150,8 @@ def _join(left: _Found, right: _Found, node: EquiJoin) -> _Found | None:
     on = tuple((substitute(one, left.named), substitute(other, right.named)) for one, other in node.on)
     ours = {part.name for one, _ in on for part in _list_columns(one)}
     if not on or right.joined or ours & {*left.joined, UNIT_COLUMN}:
+        return None
+    if not isinstance(left.table, str) or not isinstance(right.table, str):
         return None
     match, number = RowMatch(right.table, on), sum(column.column is None for column in left.joined.values())
     there = {part for scalar in (*right.named.values(), *right.conditions) for part in _list_columns(scalar)}
@@ -146,16 +172,43 @@ def _join(left: _Found, right: _Found, node: EquiJoin) -> _Found | None:
     return _Found(left.table, conditions, {**left.named, **named}, {**left.joined, **joined})
 
 
+def _stack(found: list[_Found | None], names: list[str]) -> _Found | None:
+    """The rows of all parts; None where one is not read so, or is a union itself."""
+    parts = [part for part in found if part is not None]
+    if len(parts) < len(found):
+        return None
+    conditions = list(zip(*zip_longest(*(part.conditions for part in parts), fillvalue=Literal(True)), strict=True))
+    is_in = [ColumnReference(f"#in {number}") for number in range(len(conditions[0]) if conditions else 0)]
+    stacked = []
+    for place, part in enumerate(parts):
+        if not isinstance(part.table, str):
+            return None
+        columns = [(name, part.named[ColumnReference(name)]) for name in names]
+        columns += [(column.name, conditions[place][i]) for i, column in enumerate(is_in)]
+        stacked.append(StackedPart(part.table, tuple(columns), tuple(part.joined.items())))
+    named: dict[Scalar, Scalar] = {ColumnReference(name): ColumnReference(name) for name in names}
+    return _Found(StackedTables(tuple(stacked)), tuple(is_in), named)
+
+
 def _name_joined(number: int, column: str | None) -> str:
     """A name that no declared column has: those do not begin with #."""
     return f"#found {number}" if column is None else f"#joined {number} {column}"
 
 
 def _has_unit(found: _Found, unit: str, layouts: Mapping[str, CopyLayout]) -> bool:
-    """Whether the unit of the joined rows is that of the table's own rows."""
-    layout = layouts[found.table]
-    own = next((there for there, here in layout.scan.columns if here == layout.unit), UNIT_COLUMN)
-    return found.named.get(ColumnReference(unit)) == ColumnReference(own)
+    """Whether the unit of the rows is that of the tables' own rows."""
+    column = found.named.get(ColumnReference(unit))
+    if isinstance(found.table, str):
+        return column == ColumnReference(_name_unit(layouts[found.table]))
+    if not isinstance(column, ColumnReference):
+        return False
+    parts = ((dict(part.columns)[column.name], layouts[part.table]) for part in found.table.parts)
+    return all(own == ColumnReference(_name_unit(layout)) for own, layout in parts)
+
+
+def _name_unit(layout: CopyLayout) -> str:
+    """The column of a table that says whose a row is."""
+    return next((there for there, here in layout.scan.columns if here == layout.unit), UNIT_COLUMN)
 
 
 def _list_columns(scalar: Scalar) -> list[ColumnReference]:

@@ -22,6 +22,8 @@ Names = frozenset[str]
 
 _NUMBER = '"#number"'
 _SMALL = 1 << 12  # combinations whose table stays in the nearest memory
+_MOST = 1 << 20
+_ROWS_EACH = 16  # rows for each combination, where there are more than a few
 
 
 class Combinations:
@@ -88,6 +90,11 @@ def join_subsets(sets: Iterable[Names]) -> list[Names]:
         if not any(names <= known for known in joined):
             joined.append(names)
     return joined
+
+
+def limit_combinations(rows: int) -> int:
+    """Of how many combinations something is computed where so many rows look it up."""
+    return min(_MOST, max(_SMALL, rows // _ROWS_EACH))
 
 
 def count_combinations(names: Names, columns: Mapping[str, CodedColumn]) -> int:

@@ -13,9 +13,11 @@ from tacit.query.nodes import (
     ColumnReference,
     EquiJoin,
     GroupKey,
+    Literal,
     Projection,
     Quantize,
     RelationalNode,
+    RowUnion,
     Scalar,
     Scan,
     ToFloat,
@@ -28,6 +30,9 @@ UNIT_COLUMN = "#unit"
 
 ROW_COLUMN = "#row"
 """The column of a copy that numbers its rows from 0, as they lie."""
+
+PART_COLUMN = "#part"
+"""The column of a union that says which of its parts a row is of."""
 
 Range = tuple[int, int]
 """The least and the largest that an integer can be."""
@@ -219,6 +224,27 @@ def number_rows(node: RelationalNode, layouts: Mapping[str, CopyLayout]) -> Rela
             numbered = None if outer else number_rows(right, layouts)
             return None if numbered is None else replace(node, right=numbered)
     return None
+
+
+def order_rows(node: RelationalNode, layouts: Mapping[str, CopyLayout]) -> tuple[RelationalNode, tuple[str, ...]]:
+    """The same rows, and the columns by which those of a unit are put in order; none where they are not numbered.
+
+    Those of a union are in the order of its parts, and in each part as in the copy.
+    """
+    match node:
+        case RowUnion(parts):
+            numbered = [number_rows(part, layouts) for part in parts]
+            named = [part for part in numbered if isinstance(part, Projection)]
+            if len(named) < len(parts):
+                return node, ()
+            places = [(PART_COLUMN, Literal(place)) for place in range(len(parts))]
+            both = (replace(part, columns=(*part.columns, place)) for part, place in zip(named, places, strict=True))
+            return RowUnion(tuple(both)), (PART_COLUMN, ROW_COLUMN)
+        case Projection(source, columns, where):
+            ordered, order = order_rows(source, layouts)
+            return Projection(ordered, (*columns, *((name, ColumnReference(name)) for name in order)), where), order
+    numbered_rows = number_rows(node, layouts)
+    return (node, ()) if numbered_rows is None else (numbered_rows, (ROW_COLUMN,))
 
 
 def _pass_unit_through(node: RelationalNode, leaf: Scan) -> RelationalNode:

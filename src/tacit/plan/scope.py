@@ -51,7 +51,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from tacit.errors import ErrorCode, Refused, SourceLocation
+from tacit.errors import ErrorCode, Refused
 from tacit.plan.aliases import read_aliases
 from tacit.plan.bounds import TypedScalar
 from tacit.plan.caps import cap_of
@@ -72,6 +72,7 @@ from tacit.plan.row_values import RowValues
 from tacit.plan.semi_join import answer_predicates
 from tacit.plan.set_operations import OPERATIONS, keep_once
 from tacit.plan.subquery_refusals import refuse_having, refuse_over_rows, refuse_some_rows
+from tacit.plan.union_columns import describe_union_column, find_union_column
 from tacit.plan.unit_windows import add_windows, has_windows, separate_groups
 from tacit.policy.model import ROW_UNIT, Policy, Table, UnitForeignKey
 from tacit.privacy.sensitivity import ContributionBounds
@@ -247,8 +248,8 @@ class Scope:
         fields, renamed = [], [list[tuple[str, Scalar]]() for _ in parts]
         for position, one in enumerate(first.fields):
             name = next(self.names)
-            same = _as_units(parts, [part.fields[position] for part in parts])
-            fields.append(_alike(replace(one, bound=same[0].bound), name, same, union.at))
+            same = find_union_column(parts, position, union.at)
+            fields.append(describe_union_column(one.name, name, same))
             for columns, other in zip(renamed, same, strict=True):
                 columns.append((name, other.bound.scalar))
         number = next(self.names) if distinct else ""
@@ -409,40 +410,4 @@ def _pass_field(name: str, column: str, bound: TypedScalar, plain: Field | None,
         link=plain.link_in(column, bound.scalar),
         cap=cap,
         is_matched_unit=plain.is_matched_unit,
-    )
-
-
-def _as_units(parts: list[Relation], same: list[Field]) -> list[Field]:
-    """Columns of a union that are the unit in each part. Where one of them is not listed they are taken as they lie."""
-    if not all(f.is_unit for f in same) or len({f.bound.type for f in same}) == 1:
-        return same
-    units = [ColumnReference(part.unit) for part in parts if part.unit is not None]
-    return [replace(f, bound=TypedScalar(unit, None)) for f, unit in zip(same, units, strict=True)]
-
-
-def _alike(one: Field, name: str, same: list[Field], at: SourceLocation | None) -> Field:
-    """A column of a union: all that is known of every part."""
-    kinds = {f.bound.type for f in same}
-    if len(kinds) > 1:
-        what = f"column {one.name} has different types in the parts of UNION ALL"
-        raise Refused(ErrorCode.TYPE, what, at=at, fix="select columns of the same type")
-    lowers, uppers = [f.bound.lower for f in same], [f.bound.upper for f in same]
-    known_low, known_high = [v for v in lowers if v is not None], [v for v in uppers if v is not None]
-    bounded = len(known_low) == len(lowers) and len(known_high) == len(uppers)
-    steps = {f.bound.step for f in same}
-    values = tuple(dict.fromkeys(v for f in same for v in f.values or ()))
-    return Field(
-        one.name,
-        "",
-        TypedScalar(
-            ColumnReference(name),
-            one.bound.type,
-            min(known_low) if bounded else None,
-            max(known_high) if bounded else None,
-            steps.pop() if len(steps) == 1 else None,
-            any(f.bound.nullable for f in same),
-        ),
-        values if all(f.values is not None for f in same) else None,
-        is_unit=all(f.is_unit for f in same),
-        is_matched_unit=one.bound.type is None and any(f.is_unit or f.is_matched_unit for f in same),
     )

@@ -60,3 +60,12 @@ SELECT COUNT(*) FROM lines WHERE product IN (SELECT product FROM prices EXCEPT S
 
 -- public values joined on
 SELECT COUNT(*) FROM lines JOIN (SELECT product FROM products UNION SELECT product FROM prices) AS p USING (product)
+
+-- a part of which a column is NULL, first and last
+SELECT COUNT(*), COUNT(x), SUM(x), COUNT(p) FROM (SELECT NULL AS x, product AS p FROM lines UNION ALL SELECT score, NULL FROM visits UNION ALL SELECT NULL, status FROM orders) AS t
+
+-- NULLs of two parts before a number
+SELECT COUNT(*), SUM(x) FROM (SELECT NULL AS x FROM lines UNION ALL SELECT CAST(NULL AS INT) FROM orders UNION ALL SELECT score FROM visits) AS t
+
+-- integers beside floats
+SELECT COUNT(*), SUM(CASE WHEN x > 0.75 THEN 1 ELSE 0 END) FROM (SELECT score AS x FROM visits UNION ALL SELECT quantity / 2.0 FROM lines) AS t

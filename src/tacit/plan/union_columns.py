@@ -1,0 +1,94 @@
+"""The columns of a union of rows: of one type, with all that is known of every part."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import replace
+from fractions import Fraction
+
+from tacit.errors import ErrorCode, Refused, SourceLocation
+from tacit.plan.bounds import TypedScalar
+from tacit.plan.operands import as_float
+from tacit.plan.relation import Field, Relation
+from tacit.query.nodes import Case, ColumnReference, Literal, LiteralValue, Projection, Scalar
+from tacit.query.types import Type
+
+_ANY: dict[Type, LiteralValue] = {
+    Type.INT: 0,
+    Type.FLOAT: Fraction(0),
+    Type.TEXT: "",
+    Type.BOOL: False,
+    Type.DATE: datetime.date(2000, 1, 1),
+    Type.TIMESTAMP: 0,  # microseconds
+}
+
+
+def find_union_column(parts: list[Relation], position: int, at: SourceLocation | None) -> list[Field]:
+    """The column at a position of each part, all of one type: NULL is of any, and integers are floats beside floats.
+
+    Columns that are the unit in each part are taken as they lie where they are not all of one type.
+    """
+    same = [part.fields[position] for part in parts]
+    if all(field.is_unit for field in same) and len({field.bound.type for field in same}) > 1:
+        units = [ColumnReference(part.unit) for part in parts if part.unit is not None]
+        return [replace(f, bound=TypedScalar(unit, None)) for f, unit in zip(same, units, strict=True)]
+    nulls = [_is_null(part, field) for part, field in zip(parts, same, strict=True)]
+    kinds = {field.bound.type for field, is_null in zip(same, nulls, strict=True) if not is_null}
+    if kinds == {Type.INT, Type.FLOAT}:
+        kinds = {Type.FLOAT}
+        same = [replace(field, bound=as_float(field.bound), values=None) for field in same]
+    if len(kinds) > 1:
+        what = f"column {same[0].name} has different types in the parts of UNION ALL"
+        raise Refused(ErrorCode.TYPE, what, at=at, fix="select columns of the same type")
+    kind = next(iter(kinds), None)
+    if kind is None:
+        return same
+    return [
+        replace(field, bound=TypedScalar(_write_null(kind), kind)) if is_null else field
+        for field, is_null in zip(same, nulls, strict=True)
+    ]
+
+
+def describe_union_column(called: str, name: str, same: list[Field]) -> Field:
+    """A column of a union that is stored by a name: all that is known of every part. What is NULL keeps every bound."""
+    known = [field for field in same if not _is_written_null(field.bound)] or same
+    first = known[0].bound
+    lowers, uppers = [field.bound.lower for field in known], [field.bound.upper for field in known]
+    known_low, known_high = [v for v in lowers if v is not None], [v for v in uppers if v is not None]
+    bounded = len(known_low) == len(lowers) and len(known_high) == len(uppers)
+    steps = {field.bound.step for field in known}
+    values = tuple(dict.fromkeys(v for field in known for v in field.values or ()))
+    return Field(
+        called,
+        "",
+        TypedScalar(
+            ColumnReference(name),
+            first.type,
+            min(known_low) if bounded else None,
+            max(known_high) if bounded else None,
+            steps.pop() if len(steps) == 1 else None,
+            any(field.bound.nullable for field in known) or len(known) < len(same),
+        ),
+        values if all(field.values is not None for field in known) else None,
+        is_unit=all(field.is_unit for field in same),
+        is_matched_unit=first.type is None and any(field.is_unit or field.is_matched_unit for field in same),
+    )
+
+
+def _is_null(part: Relation, field: Field) -> bool:
+    """Whether a column is NULL in every row, as it is written."""
+    rows, scalar = part.rows, field.bound.scalar
+    return (
+        isinstance(rows, Projection)
+        and isinstance(scalar, ColumnReference)
+        and (scalar.name, Literal(None)) in rows.columns
+    )
+
+
+def _write_null(kind: Type) -> Scalar:
+    """A NULL of a type: by itself it has none, and PostgreSQL would take it for a text."""
+    return Case(((Literal(False), Literal(_ANY[kind])),), Literal(None))
+
+
+def _is_written_null(bound: TypedScalar) -> bool:
+    return bound.type is not None and bound.scalar == _write_null(bound.type)

@@ -17,7 +17,8 @@ ANALYST = f"""
 from decimal import Decimal
 from fractions import Fraction
 from tacit.answers.answer import Answer
-from tacit.curator.curator import Analyst, Curator
+from tacit.analyst import Analyst
+from tacit.curator.curator import Curator
 from tacit.privacy.loss import LaplaceNoise
 
 class Expression:
@@ -68,7 +69,7 @@ def check(snippet: str, follow: str, modules: list[str], folder: Path, monkeypat
 
 @pytest.mark.slow
 def test_what_an_analyst_hands_over(tmp_path, monkeypatch):
-    modules = ["arithmetic", "answers.answer", "curator.curator", "query.ibis_expressions", "privacy.loss"]
+    modules = ["arithmetic", "analyst", "answers.answer", "curator.curator", "query.ibis_expressions", "privacy.loss"]
     check(ANALYST, "skip", [f"tacit.{name}" for name in modules], tmp_path, monkeypatch)
 
 

@@ -1,6 +1,6 @@
+from tacit.analyst import Analyst as Analyst
 from tacit.answers.answer import Answer as Answer
 from tacit.client.connect import connect as connect
-from tacit.curator.curator import Analyst as Analyst
 from tacit.curator.curator import Curator as Curator
 from tacit.curator.curator import open as open
 from tacit.errors import DataError as DataError

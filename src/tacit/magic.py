@@ -20,10 +20,11 @@ from tacit.errors import ParameterError
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
+    from tacit.analyst import Analyst
     from tacit.answers.answer import Answer
     from tacit.answers.explanation import Explanation
     from tacit.client.connect import RemoteAnalyst
-    from tacit.curator.curator import Analyst, Curator
+    from tacit.curator.curator import Curator
 
 
 class NotebookShell(Protocol):
@@ -78,13 +79,13 @@ class NotebookMagic:
     def __init__(self, shell: NotebookShell) -> None:
         self._shell = shell
         self._open: Curator | RemoteAnalyst | None = None
-        self._analyst: Analyst | RemoteAnalyst | None = None
+        self._analyst: Analyst | None = None
 
-    def __call__(self, line: str, cell: str | None = None) -> Analyst | RemoteAnalyst | Answer | Explanation:
+    def __call__(self, line: str, cell: str | None = None) -> Analyst | Answer | Explanation:
         """Open a policy, or ask the question in a cell."""
         return self.open(line) if cell is None else self.ask(line, cell)
 
-    def open(self, line: str) -> Analyst | RemoteAnalyst:
+    def open(self, line: str) -> Analyst:
         """`%tacit clinic.toml --as ada`, or `%tacit https://...`: the analyst whose questions the cells ask."""
         given = _line_parser().parse_args(shlex.split(line))
         is_remote = given.policy.startswith(("http://", "https://"))

@@ -10,7 +10,8 @@ import pytest
 from tests.support.bits import Ones
 from tests.support.policies import policy_of
 
-from tacit.curator.curator import Analyst, Curator
+from tacit.analyst import Analyst
+from tacit.curator.curator import Curator
 from tacit.curator.resources import budget_limits
 from tacit.engines.base import GroupedMeasures
 from tacit.ledger.ledger import Ledger

@@ -16,8 +16,9 @@ from tests.support.bits import Ones
 from tests.support.counts import FULL
 from tests.support.policies import policy_of
 
+from tacit.analyst import Analyst
 from tacit.answers.post_process import answer_columns
-from tacit.curator.curator import Analyst, Curator
+from tacit.curator.curator import Curator
 from tacit.curator.resources import budget_limits, open_engine
 from tacit.ledger.ledger import Ledger
 from tacit.plan.planner import make_plans

@@ -14,9 +14,10 @@ from tests.support.bits import Ones
 from tests.support.policies import policy_of
 
 from tacit.accounting.filters import BudgetCharge
+from tacit.analyst import Analyst
 from tacit.answers.columns import IntervalKind
 from tacit.curator.ask import read_public
-from tacit.curator.curator import Analyst, Curator
+from tacit.curator.curator import Curator
 from tacit.curator.resources import budget_limits, open_engine
 from tacit.engines.reference import ReferenceEngine
 from tacit.errors import ErrorCode, Refused

@@ -17,9 +17,10 @@ from tests.support.counts import FULL
 from tests.support.policies import caps, policy_of
 
 from tacit.aggregates.registry import read_question
+from tacit.analyst import Analyst
 from tacit.answers.choosing_values import fill, placeholders_of
 from tacit.curator.ask import release
-from tacit.curator.curator import Analyst, Curator
+from tacit.curator.curator import Curator
 from tacit.curator.resources import budget_limits
 from tacit.curator.tables import table_schemas
 from tacit.engines.duckdb import DuckDBEngine

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tacit.curator.curator import Analyst
+from tacit.analyst import Analyst
 from tacit.curator.curator import open as open_curator
 from tacit.errors import Refused
 

@@ -21,7 +21,8 @@ from tests.support.counts import FULL, some
 from tests.support.policies import caps, policy_of
 
 from tacit.aggregates.registry import read_question
-from tacit.curator.curator import Analyst, Curator
+from tacit.analyst import Analyst
+from tacit.curator.curator import Curator
 from tacit.curator.resources import budget_limits
 from tacit.curator.tables import check_join_columns, table_schemas
 from tacit.engines.duckdb import DuckDBEngine

@@ -18,9 +18,10 @@ from tests.support.bits import Ones
 from tests.support.counts import FULL
 from tests.support.policies import caps, policy_of
 
+from tacit.analyst import Analyst
 from tacit.answers.answer import Answer
 from tacit.answers.columns import IntervalKind
-from tacit.curator.curator import Analyst, Curator
+from tacit.curator.curator import Curator
 from tacit.curator.resources import budget_limits
 from tacit.curator.tables import table_schemas
 from tacit.engines.duckdb import DuckDBEngine

@@ -29,10 +29,10 @@ from tacit.cli.output import check_plot_path, print_json, show_progress
 from tacit.errors import ErrorCode, LedgerError, ParameterError, Refused, TacitError
 
 if TYPE_CHECKING:
+    from tacit.analyst import Analyst
     from tacit.answers.data_profile import DataProfile
     from tacit.answers.explanation import Explanation
     from tacit.client.connect import RemoteAnalyst
-    from tacit.curator.curator import Analyst
     from tacit.plan.question import Question
     from tacit.policy.model import Policy
 

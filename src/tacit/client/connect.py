@@ -15,14 +15,14 @@ import ssl
 import time
 import uuid
 from collections import deque
-from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 from tacit.accounting.receipt import Receipt
+from tacit.analyst import Analyst, Model
 from tacit.answers.analyst_budget import AnalystBudget
 from tacit.answers.answer import Answer
 from tacit.answers.explanation import Explanation
@@ -31,16 +31,7 @@ from tacit.arithmetic import Number
 from tacit.client import arrow_stream
 from tacit.client.views import error_from_json, read_budget, read_explanation, read_schema
 from tacit.errors import ErrorCode, LedgerError, ParameterError, Refused, TacitError
-from tacit.query import ibis_expressions
-from tacit.query.ibis_expressions import IbisExpression
-from tacit.query.parameters import bind_parameters
-
-if TYPE_CHECKING:
-    import ibis
-
-    from tacit.learn.base import PrivateLinearModel
-
-Model = TypeVar("Model", bound="PrivateLinearModel")
+from tacit.plan.question import Question
 
 _RETRYABLE = {
     ErrorCode.BUSY,
@@ -83,8 +74,7 @@ def connect(
     Returns
     -------
     RemoteAnalyst
-        Has `ask`, `explain`, `fit`, `table`, `budget` and `schema` as `tacit.Analyst` has. Nothing is sent before they
-        are used.
+        An `Analyst`, to be closed after use; it is a context manager. Nothing is sent before something is asked.
 
     Raises
     ------
@@ -104,8 +94,8 @@ def connect(
     return RemoteAnalyst(_ConnectionPool(url, key, cafile, timeout, insecure), max(1, tries))
 
 
-class RemoteAnalyst:
-    """Asks questions for one analyst of a served curator, as `tacit.Analyst` does; `connect` makes one.
+class RemoteAnalyst(Analyst):
+    """An analyst of a curator that is served elsewhere; `connect` makes one.
 
     **Theorem.** However often the connection breaks, a question is charged once. Proof: each has a name of its own,
     sent as its Idempotency-Key with every try, and the ledger charges a name once.
@@ -121,153 +111,27 @@ class RemoteAnalyst:
         """Who the key belongs to."""
         return str(self.budget.who)
 
-    def ask(
-        self,
-        sql: str | IbisExpression,
-        parameters: Sequence[Any] = (),
-        *,
-        epsilon: Number | None = None,
-        within: Mapping[str, Number] | None = None,
-        confidence: Number = 0.95,
-        request: str = "",
-        dialect: str | None = None,
-    ) -> Answer:
-        """Answer a question with differential privacy. The same question at the same epsilon again is free.
-
-        Parameters
-        ----------
-        sql : str or ibis.Expr
-            One SELECT, in the dialect of the guide's "What SQL is allowed"; or an Ibis expression.
-        parameters : sequence, optional
-            Values for $1, $2 and so on in the text: numbers, texts, dates, conditions, None, or a list of these for
-            `= ANY($1)`. They are written as literals, never read as SQL; a text beside a date is a date.
-        epsilon : number, optional
-            Privacy loss to spend, above 0. Exactly one of `epsilon` and `within` is given.
-        within : mapping of str to number, optional
-            The accuracy to reach: each named count or sum is within so much of its true value. The least epsilon that
-            reaches it is spent.
-        confidence : number, default 0.95
-            Probability with which each interval covers, from 0.01 to below 1; with `within`, with which it is reached.
-        request : str, optional
-            Names the question, so that asking again is the same one, charged once; by default a new name.
-        dialect : str, optional
-            Whose SQL it is where dialects differ: "postgres", "duckdb", "bigquery" or "snowflake". By default the
-            policy's.
-
-        Returns
-        -------
-        Answer
-            Estimates with intervals, and the receipt.
-
-        Raises
-        ------
-        Refused
-            Before any data is read; nothing is charged. After a clip was charged for `within`, the text says so.
-        Failed
-            After the charge, which stays; nothing was released.
-        LedgerError
-            If the server cannot be reached.
-        """
-        question = _encode_question(sql, parameters, epsilon, within, confidence, dialect)
-        headers = {"Accept": arrow_stream.ARROW_STREAM, "Idempotency-Key": _name_request(request)}
-        answer = arrow_stream.decode_answer(self._send("POST", "/v1/ask", question, headers))
+    def _ask(self, question: Question) -> Answer:
+        headers = {"Accept": arrow_stream.ARROW_STREAM, "Idempotency-Key": _name_request(question.request)}
+        answer = arrow_stream.decode_answer(self._send("POST", "/v1/ask", _encode_question(question), headers))
         self._note_receipt(answer.receipt)
         return answer
 
-    def explain(
-        self,
-        sql: str | IbisExpression,
-        parameters: Sequence[Any] = (),
-        *,
-        epsilon: Number | None = None,
-        within: Mapping[str, Number] | None = None,
-        confidence: Number = 0.95,
-        dialect: str | None = None,
-    ) -> Explanation:
-        """Explain what a question would cost and how accurate its answer would be. Free: no data is read.
+    def _explain(self, question: Question) -> Explanation:
+        return read_explanation(self._request("POST", "/v1/explain", _encode_question(question)))
 
-        Parameters
-        ----------
-        sql : str or ibis.Expr
-            One SELECT, in the dialect of the guide's "What SQL is allowed"; or an Ibis expression.
-        parameters : sequence, optional
-            Values for $1, $2 and so on in the text: numbers, texts, dates, conditions, None, or a list of these for
-            `= ANY($1)`. They are written as literals, never read as SQL; a text beside a date is a date.
-        epsilon : number, optional
-            Privacy loss to spend, above 0. Exactly one of `epsilon` and `within` is given.
-        within : mapping of str to number, optional
-            The accuracy to reach: each named count or sum is within so much of its true value. The least epsilon that
-            reaches it is spent.
-        confidence : number, default 0.95
-            Probability with which each interval covers, from 0.01 to below 1; with `within`, with which it is reached.
-        dialect : str, optional
-            Whose SQL it is where dialects differ: "postgres", "duckdb", "bigquery" or "snowflake". By default the
-            policy's.
-
-        Returns
-        -------
-        Explanation
-            The epsilon, the noise and the error of each column. Its `refused` is why asking would be refused now,
-            where it costs more than what is left.
-
-        Raises
-        ------
-        Refused
-            If the question could not be answered at any epsilon.
-        ParameterError
-            If a parameter is out of range.
-        LedgerError
-            If the server cannot be reached.
-        """
-        question = _encode_question(sql, parameters, epsilon, within, confidence, dialect)
-        return read_explanation(self._request("POST", "/v1/explain", question))
-
-    def fit(
+    def _fit(
         self,
         estimator: Model,
-        sql: str | IbisExpression,
-        *,
+        text: str,
         target: str,
         epsilon: Number,
-        delta: Number | None = None,
-        request: str = "",
+        delta: Number | None,
+        request: str,
+        dialect: str | None,
     ) -> Model:
-        """Fit a model with differential privacy, from one row of each unit. The same fit again is free.
-
-        Parameters
-        ----------
-        estimator : estimator of tacit.learn
-            What to fit, such as `LogisticRegression()`; it is copied, not changed.
-        sql : str or ibis.Expr
-            Selects the columns of rows to learn from, the target among them.
-        target : str
-            The column to predict.
-        epsilon : number
-            Privacy loss to spend, above 0.
-        delta : number, optional
-            By default the policy's for one question.
-        request : str, optional
-            Names the fit, so that repeating it is the same one, charged once; by default a new name.
-
-        Returns
-        -------
-        estimator of tacit.learn
-            A fitted copy, of the class of `estimator`. Its `encoding_.table` reads rows of your own as the model does.
-
-        Raises
-        ------
-        Refused
-            Before any data is read; nothing is charged.
-        ParameterError
-            If a parameter is out of range, or the estimator is not one of `tacit.learn`; nothing is charged.
-        Failed
-            After the charge, which stays; nothing was released.
-        LedgerError
-            If the server cannot be reached.
-        """
         from tacit.client.remote_fit import encode_estimator, restore_estimator
 
-        text, dialect = ibis_expressions.to_sql(sql)
         body = {
             **encode_estimator(estimator),
             "sql": text,
@@ -280,26 +144,6 @@ class RemoteAnalyst:
         fitted = restore_estimator(estimator, self._request("POST", "/v1/fit", _encode_json(body), headers))
         self._note_receipt(fitted.receipt_)
         return fitted
-
-    def table(self, name: str) -> ibis.Table:
-        """Return a table as Ibis has it, to build questions with: its names and types, and no data.
-
-        Parameters
-        ----------
-        name : str
-            A name of the policy's [tables].
-
-        Returns
-        -------
-        ibis.Table
-            `ask` takes expressions of it. Needs ibis.
-
-        Raises
-        ------
-        Refused
-            If the policy has no such table.
-        """
-        return ibis_expressions.make_table(name, self.schema.table_types(name))
 
     @property
     def budget(self) -> AnalystBudget:
@@ -467,30 +311,20 @@ def _read_error(response: http.client.HTTPResponse, data: bytes) -> Exception:
     return error
 
 
-def _encode_question(
-    sql: str | IbisExpression,
-    parameters: Sequence[Any],
-    epsilon: Number | None,
-    within: Mapping[str, Number] | None,
-    confidence: Number,
-    dialect: str | None,
-) -> bytes:
-    text, dialect = ibis_expressions.to_sql(sql, dialect)
-    if not isinstance(text, str):
+def _encode_question(question: Question) -> bytes:
+    if not isinstance(question.sql, str):
         fix = 'ask("SELECT COUNT(*) FROM visits", epsilon=0.5), say'
-        raise ParameterError("sql", f"needs text or an Ibis expression, got {type(text).__name__}", fix=fix)
-    if parameters:
-        text = bind_parameters(text, parameters)
-    question = {
-        "sql": text,
-        "epsilon": _to_json_number("epsilon", epsilon),
-        "confidence": _to_json_number("confidence", confidence),
+        raise ParameterError("sql", f"needs text or an Ibis expression, got {type(question.sql).__name__}", fix=fix)
+    body: dict[str, Any] = {
+        "sql": question.sql,
+        "epsilon": _to_json_number("epsilon", question.epsilon),
+        "confidence": _to_json_number("confidence", question.confidence),
     }
-    if dialect is not None:
-        question["dialect"] = dialect
-    if within is not None:
-        question["within"] = {str(name): _to_json_number("within", width) for name, width in dict(within).items()}
-    return _encode_json(question)
+    if question.dialect is not None:
+        body["dialect"] = question.dialect
+    if question.within is not None:
+        body["within"] = {str(name): _to_json_number("within", w) for name, w in dict(question.within).items()}
+    return _encode_json(body)
 
 
 def _encode_json(body: dict[str, Any]) -> bytes:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
 
+from tacit.analyst import Analyst, Model
 from tacit.answers.analyst_budget import AnalystBudget
 from tacit.answers.answer import Answer
 from tacit.answers.data_profile import DataProfile
@@ -33,17 +33,9 @@ from tacit.plan.planner import Planner
 from tacit.plan.question import Question
 from tacit.policy.load import load
 from tacit.policy.model import Policy
-from tacit.query import ibis_expressions
 from tacit.query.ibis_expressions import IbisExpression
-from tacit.query.parameters import bind_parameters
 from tacit.sampling.bits import Bits, SystemBits
 
-if TYPE_CHECKING:
-    import ibis
-
-    from tacit.learn.base import PrivateLinearModel
-
-Model = TypeVar("Model", bound="PrivateLinearModel")
 _log = logging.getLogger("tacit")
 _log.addHandler(logging.NullHandler())  # silent unless the owner listens: its causes are not for analysts
 
@@ -173,7 +165,7 @@ class Curator:
             raise Refused(
                 ErrorCode.UNKNOWN_ANALYST, f"there is no analyst {name!r}", fix="ask the owner to add you to the policy"
             )
-        return Analyst(self, name)
+        return LocalAnalyst(self, name)
 
     def fit(
         self,
@@ -313,228 +305,37 @@ class Curator:
         self.close()
 
 
-class Analyst:
-    """Asks questions for one analyst; `Curator.analyst` makes one.
-
-    Parameters
-    ----------
-    curator : Curator
-        Who holds the data.
-    name : str
-        A name of the policy's [analysts], whose budget is charged.
-
-    See Also
-    --------
-    tacit.connect : The same for a curator that is served elsewhere.
-
-    Examples
-    --------
-    >>> from tacit.demo.survey import open_survey
-    >>> with open_survey() as curator:
-    ...     ada = curator.analyst("ada")
-    ...     answer = ada.ask("SELECT region, COUNT(*) AS n FROM survey GROUP BY region", epsilon=0.5)
-    ...     print(ada.budget)
-    ada has spent epsilon 0.5 of 1, with 0.5 left; all analysts together epsilon 0.5 of 3, with 2.5 left
-    >>> answer["n"]
-    [998, 1002]
-    """
+class LocalAnalyst(Analyst):
+    """An analyst of a curator in this process; `Curator.analyst` makes one."""
 
     def __init__(self, curator: Curator, name: str) -> None:
-        self._curator = curator
-        self.name = name
+        self._curator, self._name = curator, name
 
-    def ask(
-        self,
-        sql: str | IbisExpression,
-        parameters: Sequence[Any] = (),
-        *,
-        epsilon: Number | None = None,
-        within: Mapping[str, Number] | None = None,
-        confidence: Number = 0.95,
-        request: str = "",
-        dialect: str | None = None,
-    ) -> Answer:
-        """Answer a question with differential privacy. The same question at the same epsilon again is free.
+    @property
+    def name(self) -> str:
+        """Who asks."""
+        return self._name
 
-        Parameters
-        ----------
-        sql : str or ibis.Expr
-            One SELECT, in the dialect of the guide's "What SQL is allowed"; or an Ibis expression.
-        parameters : sequence, optional
-            Values for $1, $2 and so on in the text: numbers, texts, dates, conditions, None, or a list of these for
-            `= ANY($1)`. They are written as literals, never read as SQL; a text beside a date is a date.
-        epsilon : number, optional
-            Privacy loss to spend, above 0. Exactly one of `epsilon` and `within` is given.
-        within : mapping of str to number, optional
-            The accuracy to reach: each named count or sum is within so much of its true value. The least epsilon that
-            reaches it is spent. Where a clip is chosen from the data, that is charged first.
-        confidence : number, default 0.95
-            Probability with which each interval covers, from 0.01 to below 1; with `within`, with which it is reached.
-        request : str, optional
-            Names the question, so that asking again after a lost connection is the same one, charged once.
-        dialect : str, optional
-            Whose SQL it is where dialects differ: "postgres", "duckdb", "bigquery" or "snowflake". By default the
-            policy's.
-
-        Returns
-        -------
-        Answer
-            Estimates with intervals, and the receipt.
-
-        Raises
-        ------
-        Refused
-            Before any data is read; nothing is charged. After a clip was charged for `within`, the text says so.
-        ParameterError
-            If a parameter is out of range; nothing is charged.
-        Failed
-            After the charge, which stays; nothing was released.
-
-        Examples
-        --------
-        >>> from tacit.demo.survey import open_survey
-        >>> with open_survey() as curator:
-        ...     ada = curator.analyst("ada")
-        ...     by_epsilon = ada.ask("SELECT COUNT(*) AS n FROM survey", epsilon=0.5)
-        ...     by_accuracy = ada.ask("SELECT SUM(hours) AS h FROM survey", within={"h": 1000})
-        >>> by_epsilon.value, by_epsilon.interval("n")
-        (1998, [(1992, 2004)])
-        >>> by_accuracy.receipt.to_dict()["charged_epsilon"]
-        '0.2396'
-        """
-        text, read_in = ibis_expressions.to_sql(sql, dialect)
-        if parameters:
-            text = bind_parameters(text, parameters)
-        question = Question(text, epsilon, within, confidence, request, read_in)
+    def _ask(self, question: Question) -> Answer:
         return ask(question, self.name, self._curator)
 
-    def fit(
-        self,
-        estimator: Model,
-        sql: str | IbisExpression,
-        *,
-        target: str,
-        epsilon: Number,
-        delta: Number | None = None,
-        request: str = "",
-    ) -> Model:
-        """Fit a model with differential privacy, from one row of each unit. The same fit again is free.
-
-        Parameters
-        ----------
-        estimator : estimator of tacit.learn
-            What to fit, such as `LogisticRegression()`; it is copied, not changed.
-        sql : str or ibis.Expr
-            Selects the columns of rows to learn from, the target among them.
-        target : str
-            The column to predict.
-        epsilon : number
-            Privacy loss to spend, above 0.
-        delta : number, optional
-            By default the policy's for one question.
-        request : str, optional
-            Names the fit, so that repeating it after a lost connection is the same one, charged once.
-
-        Returns
-        -------
-        estimator of tacit.learn
-            A fitted copy, of the class of `estimator`. Its `encoding_.table` reads rows of your own as the model does.
-
-        Raises
-        ------
-        Refused
-            Before any data is read; nothing is charged.
-        ParameterError
-            If a parameter is out of range, or the estimator is not one of `tacit.learn`; nothing is charged.
-        Failed
-            After the charge, which stays; nothing was released.
-        """
-        from tacit.curator.fit import fit
-
-        text, dialect = ibis_expressions.to_sql(sql)
-        return fit(estimator, text, target, self.name, self._curator, epsilon, delta, request, dialect)
-
-    def explain(
-        self,
-        sql: str | IbisExpression,
-        parameters: Sequence[Any] = (),
-        *,
-        epsilon: Number | None = None,
-        within: Mapping[str, Number] | None = None,
-        confidence: Number = 0.95,
-        dialect: str | None = None,
-    ) -> Explanation:
-        """Explain what a question would cost and how accurate its answer would be. Free: no data is read.
-
-        Parameters
-        ----------
-        sql : str or ibis.Expr
-            One SELECT, in the dialect of the guide's "What SQL is allowed"; or an Ibis expression.
-        parameters : sequence, optional
-            Values for $1, $2 and so on in the text: numbers, texts, dates, conditions, None, or a list of these for
-            `= ANY($1)`. They are written as literals, never read as SQL; a text beside a date is a date.
-        epsilon : number, optional
-            Privacy loss to spend, above 0. Exactly one of `epsilon` and `within` is given.
-        within : mapping of str to number, optional
-            The accuracy to reach: each named count or sum is within so much of its true value. The least epsilon that
-            reaches it is spent.
-        confidence : number, default 0.95
-            Probability with which each interval covers, from 0.01 to below 1; with `within`, with which it is reached.
-        dialect : str, optional
-            Whose SQL it is where dialects differ: "postgres", "duckdb", "bigquery" or "snowflake". By default the
-            policy's.
-
-        Returns
-        -------
-        Explanation
-            The epsilon, the noise and the error of each column. Its `refused` is why asking would be refused now,
-            where it costs more than what is left.
-
-        Raises
-        ------
-        Refused
-            If the question could not be answered at any epsilon.
-        ParameterError
-            If a parameter is out of range.
-
-        Examples
-        --------
-        >>> from tacit.demo.survey import open_survey
-        >>> with open_survey() as curator:
-        ...     print(curator.analyst("ada").explain("SELECT COUNT(*) AS n FROM survey", epsilon=0.5))
-        costs epsilon 0.5, delta 0; protects each row (add-remove)
-        the answer has one row
-          COUNT(*): one row moves it by 1; discrete Laplace noise of scale 2
-          n: within 6 of the bounded value, 95% of the time
-          Error bars are about the noise; what the bounds cut off is not in them.
-        """
-        text, read_in = ibis_expressions.to_sql(sql, dialect)
-        if parameters:
-            text = bind_parameters(text, parameters)
-        question = Question(text, epsilon, within, confidence, dialect=read_in)
+    def _explain(self, question: Question) -> Explanation:
         plan = self._curator.planner.plan(question, self.name)
         return explain_question(question, plan, self.name, self._curator)
 
-    def table(self, name: str) -> ibis.Table:
-        """Return a table as Ibis has it, to build questions with: its names and types, and no data.
+    def _fit(
+        self,
+        estimator: Model,
+        text: str,
+        target: str,
+        epsilon: Number,
+        delta: Number | None,
+        request: str,
+        dialect: str | None,
+    ) -> Model:
+        from tacit.curator.fit import fit
 
-        Parameters
-        ----------
-        name : str
-            A name of the policy's [tables].
-
-        Returns
-        -------
-        ibis.Table
-            `ask` takes expressions of it. Needs ibis.
-
-        Raises
-        ------
-        Refused
-            If the policy has no such table that this analyst may name.
-        """
-        policy = self._curator.policy.asked_by(self.name)
-        return ibis_expressions.make_table(name, describe_schema(policy).table_types(name))
+        return fit(estimator, text, target, self.name, self._curator, epsilon, delta, request, dialect)
 
     @property
     def budget(self) -> AnalystBudget:
@@ -544,10 +345,7 @@ class Analyst:
 
     @property
     def schema(self) -> Schema:
-        """What this analyst may ask about: tables, columns, bounds and keys, with the profile that was released last.
-
-        What the policy keeps from this analyst is not in it.
-        """
+        """What this analyst may ask about."""
         return describe_schema(self._curator.policy.asked_by(self.name), find_profile(self._curator.ledger))
 
     def __repr__(self) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tacit.accounting.filters import format_epsilon
+from tacit.analyst import Analyst
 from tacit.curator import curator as curators
-from tacit.curator.curator import Analyst
 from tacit.demo.clinic import build_clinic
 from tacit.errors import Refused
 from tacit.ledger.verify import verify

@@ -19,13 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.accounting.filters import GRAINS_PER_EPSILON
+from tacit.analyst import Analyst
 from tacit.arithmetic import Number, to_rational_between
 from tacit.attacks.averaging import AveragingResult, average_answers, reword_condition
 from tacit.attacks.differencing import reconstruct_leaving_one_out
 from tacit.attacks.linear import reconstruct
 from tacit.attacks.oracle import NoiseModel, one_by_one
 from tacit.attacks.recovered import ReconstructionResult, max_expected_accuracy
-from tacit.curator.curator import Analyst, Curator
+from tacit.curator.curator import Curator
 from tacit.curator.resources import budget_limits, open_engine
 from tacit.errors import Refused
 from tacit.ledger.ledger import Ledger

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import NamedTuple
 
-from tacit.engines.layout import UNIT_COLUMN, CopyLayout, find_copied_table, number_rows, substitute
+from tacit.engines.layout import UNIT_COLUMN, CopyLayout, find_copied_table, is_of_right_rows, substitute
 from tacit.query.conditions import conjunction, conjuncts
 from tacit.query.nodes import (
     Aggregation,
@@ -136,7 +136,7 @@ def _find_rows(node: RelationalNode, layouts: Mapping[str, CopyLayout], *, has_u
     if isinstance(node, RowUnion):
         return _stack([_find_rows(part, layouts, has_unit=has_unit) for part in node.parts], column_names(node))
     if isinstance(node, EquiJoin) and node.units is None:
-        if has_unit and not node.outer and number_rows(node.left, layouts) is None:
+        if is_of_right_rows(node, layouts) if has_unit else node.finds_left:
             node = EquiJoin(node.right, node.left, tuple((other, one) for one, other in node.on))
         left = _find_rows(node.left, layouts, has_unit=has_unit)
         right = _find_rows(node.right, layouts, has_unit=False)
@@ -196,14 +196,28 @@ def _name_joined(number: int, column: str | None) -> str:
 
 
 def _has_unit(found: _Found, unit: str, layouts: Mapping[str, CopyLayout]) -> bool:
-    """Whether the unit of the rows is that of the tables' own rows."""
+    """Whether the unit of the rows is that of the tables' own rows.
+
+    It is so too where it is the unit of a private row that each of them finds: a plan joins rows of one unit only
+    (`plan/scope.py`).
+    """
     column = found.named.get(ColumnReference(unit))
-    if isinstance(found.table, str):
-        return column == ColumnReference(_name_unit(layouts[found.table]))
     if not isinstance(column, ColumnReference):
         return False
+    if isinstance(found.table, str):
+        table, joined = found.table, found.joined.get(column.name)
+        if joined is None:
+            return column.name == _name_unit(layouts[table])
+        other = layouts.get(joined.match.table)
+        return other is not None and joined.column == _name_unit(other) and _is_needed(found, joined)
     parts = ((dict(part.columns)[column.name], layouts[part.table]) for part in found.table.parts)
     return all(own == ColumnReference(_name_unit(layout)) for own, layout in parts)
+
+
+def _is_needed(found: _Found, joined: JoinedColumn) -> bool:
+    """Whether rows that do not find one of that table are left out."""
+    finding = [name for name, column in found.joined.items() if column == JoinedColumn(joined.match, None)]
+    return any(ColumnReference(name) in found.conditions for name in finding)
 
 
 def _name_unit(layout: CopyLayout) -> str:

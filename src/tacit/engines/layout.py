@@ -206,9 +206,10 @@ def find_copied_table(node: RelationalNode, layouts: Mapping[str, CopyLayout]) -
 
 
 def number_rows(node: RelationalNode, layouts: Mapping[str, CopyLayout]) -> RelationalNode | None:
-    """The same rows with ROW, the number of the row that each is made of, of the first table that is sorted by unit.
+    """The same rows with ROW, the number of the row that each is made of, of one table that is sorted by unit.
 
-    None where there is none, or rows are made of several of it. Only the question and the policy decide which it is.
+    Of the tables of a join it is the one whose rows find those of the other, or else the first. None where there is
+    none, or rows are made of several of it. Only the question and the policy decide which it is.
     """
     match node:
         case Scan(table, columns) if table in layouts:
@@ -218,12 +219,17 @@ def number_rows(node: RelationalNode, layouts: Mapping[str, CopyLayout]) -> Rela
             passed = (*columns, (ROW_COLUMN, ColumnReference(ROW_COLUMN)))
             return None if numbered is None else Projection(numbered, passed, where)
         case EquiJoin(left, right, outer=outer):
-            numbered = number_rows(left, layouts)
-            if numbered is not None:
-                return replace(node, left=numbered)
-            numbered = None if outer else number_rows(right, layouts)
-            return None if numbered is None else replace(node, right=numbered)
+            ours, theirs = number_rows(left, layouts), None if outer else number_rows(right, layouts)
+            if theirs is not None and (node.finds_left or ours is None):
+                return replace(node, right=theirs)
+            return None if ours is None else replace(node, left=ours)
     return None
+
+
+def is_of_right_rows(node: EquiJoin, layouts: Mapping[str, CopyLayout]) -> bool:
+    """Whether the rows of a join are numbered by those of its right side."""
+    numbered = number_rows(node, layouts)
+    return isinstance(numbered, EquiJoin) and numbered.right is not node.right
 
 
 def order_rows(node: RelationalNode, layouts: Mapping[str, CopyLayout]) -> tuple[RelationalNode, tuple[str, ...]]:

@@ -74,7 +74,8 @@ def join_relations(left: Relation, right: Relation, node: Join, new_names: Itera
         rows, fields, implied = _match_outer(left, right, both, match, rest, node)
     else:
         matched = tuple((p.left.scalar, p.right.scalar) for p in match.pairs)
-        rows = EquiJoin(left.rows, right.rows, matched, units=match.units)
+        finds_left = match.right_once and not match.left_once
+        rows = EquiJoin(left.rows, right.rows, matched, units=match.units, finds_left=finds_left)
         fields, implied = both.fields, both.implied
     if node.swapped:
         fields = (*fields[len(left.fields) :], *fields[: len(left.fields)])

@@ -386,7 +386,8 @@ class EquiJoin:
 
     With `outer`, a row of `left` that matches nothing stays, with NULLs. The names of both sides differ. Where rows of
     both sides may match several, `units` are the columns of both that hold the unit, and `engines/limit_joins.py` says
-    how many rows of a unit are matched.
+    how many rows of a unit are matched. `finds_left` says that by the policy each row of `right` finds at most one of
+    `left`, and not the other way round.
     """
 
     left: RelationalNode
@@ -394,6 +395,7 @@ class EquiJoin:
     on: tuple[tuple[Scalar, Scalar], ...]
     outer: bool = False
     units: tuple[str, str] | None = field(default=None, compare=False, repr=False)  # which follow from the rest
+    finds_left: bool = field(default=False, compare=False, repr=False)  # the same
 
 
 @dataclass(frozen=True)

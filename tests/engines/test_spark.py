@@ -314,6 +314,14 @@ def test_a_statement_that_takes_too_long_is_stopped_and_the_next_is_not(spark):
     assert spark.range(3).count() == 3
 
 
+def test_opening_may_take_longer_than_a_question(spark):
+    from tacit.engines.spark import SparkEngine
+
+    engine = SparkEngine([shape(id="int")], spark, {"t": spark.range(10)}, timeout=1e-6)
+    assert engine.is_unique("t", "id")
+    engine.close()
+
+
 def test_a_question_s_own_limit_stops_it(spark):
     from py4j.protocol import Py4JJavaError
 

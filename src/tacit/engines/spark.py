@@ -71,7 +71,8 @@ class SparkEngine:
     and schema that `source` names, such as spark_catalog.clinic, or of the session's own.
 
     A question that needs several statements reads the tables once for each: they must not change meanwhile. `timeout`
-    is the most seconds that a statement may take, a public limit.
+    is the most seconds that a statement of a question may take, a public limit. Opening, which reads every value once,
+    may take longer.
     """
 
     def __init__(
@@ -135,7 +136,7 @@ class SparkEngine:
     def is_unique(self, table: str, *columns: str) -> bool:
         """Whether no two rows have the same values in all these columns, as they are read; NULL is no value."""
         names = [SPARK.name(column) for column in columns]
-        ((alike,),) = self._rows(write_is_unique(names, self._sources[table]))
+        ((alike,),) = self._collect(write_is_unique(names, self._sources[table]))
         return bool(alike)
 
     def type_of(self, table: str, column: str) -> Type:
@@ -159,12 +160,13 @@ class SparkEngine:
         """Read every value once: a file that cannot be read or a cast that fails is the owner's error."""
         columns = ", ".join(map(SPARK.name, self._kinds[shape.name])) or "1"
         try:
-            self._rows(f"SELECT bit_xor(xxhash64({columns})) FROM {self._sources[shape.name]}")
+            self._collect(f"SELECT bit_xor(xxhash64({columns})) FROM {self._sources[shape.name]}")
         except Exception as error:  # whatever the cluster raises; what it says may hold values, so it is the cause
             fix = "mend the files or the casts: write the table again, and open that"
             raise DataError(ErrorCode.DATA, f"{shape.name} cannot be read to its end", fix=fix) from error
 
     def _rows(self, statement: str) -> list[tuple[Any, ...]]:
+        """The rows of a statement of a question, which is stopped at its limit."""
         left = seconds_left()
         tag = f"tacit-{os.getpid()}-{next(_view_numbers)}"
         begin, end, stop = _job_tag_functions(self._session)
@@ -173,10 +175,13 @@ class SparkEngine:
         begin(tag)
         limit.start()
         try:
-            return [tuple(row) for row in self._session.sql(statement).collect()]
+            return self._collect(statement)
         finally:
             limit.cancel()
             end(tag)
+
+    def _collect(self, statement: str) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in self._session.sql(statement).collect()]
 
 
 def _job_tag_functions(

@@ -64,7 +64,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": "1g",
+        "spark.driver.memory": "2g",  # at full counts one session compiles many thousand statements
+        "spark.ui.retainedJobs": "20",
+        "spark.ui.retainedStages": "20",
+        "spark.sql.ui.retainedExecutions": "20",
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # quick to start
         "spark.sql.shuffle.partitions": "1",
         "spark.default.parallelism": "1",

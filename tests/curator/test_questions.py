@@ -268,7 +268,7 @@ SELECT SUM(a) FROM (SELECT age AS a FROM people UNION ALL SELECT age FROM people
 SELECT COUNT(*), SUM(a) FROM (SELECT born AS a FROM patients UNION ALL SELECT weight FROM orders) AS t
 SELECT AVG(a), COUNT(a) FROM (SELECT age AS a FROM visits UNION ALL SELECT cost FROM visits) AS t
 SELECT ward, COUNT(*), COUNT(a) FROM (SELECT NULL AS ward, 3 AS a FROM visits UNION ALL SELECT ward, NULL FROM visits UNION ALL SELECT ward, stay FROM visits) AS t WHERE ward IS NOT NULL GROUP BY ward
-SELECT COUNT(*), COUNT(d), COUNT(u), MAX(d) FROM (SELECT day AS d, CAST(NULL AS BOOLEAN) AS u FROM visits UNION ALL SELECT NULL, urgent FROM visits) AS t
+SELECT COUNT(*), COUNT(d), COUNT(u) FROM (SELECT day AS d, CAST(NULL AS BOOLEAN) AS u FROM visits UNION ALL SELECT NULL, urgent FROM visits) AS t
 SELECT COUNT(*), AVG(age), SUM(pay) FROM people
 SELECT sex, ward, COUNT(*) FROM people GROUP BY sex, ward
 SELECT VAR_SAMP(age), STDDEV_POP(pay) FROM people WHERE sex = 'f'

@@ -171,6 +171,43 @@ def test_joins_with_rows_that_are_found_once_and_unions_are_looked_up(texts, row
     engine.close()
 
 
+THROUGH_ONE_ROW = [
+    "SELECT city, COUNT(*), SUM(stay) FROM visits JOIN patients USING (patient) GROUP BY city",
+    "SELECT COUNT(*), COUNT(born), SUM(age) FROM visits LEFT JOIN patients ON visits.patient = patients.patient",
+    "SELECT city, AVG(cost) FROM patients AS p JOIN (SELECT patient, cost FROM visits WHERE age > 30) AS v "
+    "ON v.patient = p.patient WHERE born > 1950 GROUP BY city",
+    "SELECT side, city, COUNT(DISTINCT note) FROM visits AS v JOIN wards AS w ON v.ward = w.ward "
+    "JOIN patients AS p ON p.patient = v.patient GROUP BY side, city",
+    "SELECT COUNT(DISTINCT visits.patient), SUM(born) FROM visits JOIN patients ON patients.patient = visits.patient "
+    "AND city = 'f'",
+]
+"""Questions to visits and the one row of each patient."""
+
+
+@pytest.mark.parametrize("caps", [(4, 5, None), (1, 1, None), (2, 1, 3)])
+@pytest.mark.parametrize("called", ["patients", "z_patients"])
+def test_joins_with_the_one_row_of_each_unit_are_looked_up(called, caps, coded, monkeypatch):
+    """Visits that reach their patient through the table of patients find one row there, whatever its name."""
+    rows, groups, most, total = awkward(), *caps
+    rows["patients"] = clean()["patients"]
+    tables, few, many = arrow(rows), declare(groups, most, total=total), declare(10_000, 10_000)
+    for policy in (few, many):
+        policy["tables"]["visits"]["unit"] = {"through": "patient", "to": f"{called}.patient"}
+        del policy["tables"]["visits"]["people"]
+    for named in (rows, tables, few["tables"], many["tables"]):
+        named[called] = named.pop("patients")
+    policy, wide = load(few), load(many)
+    engine, reference = open_sorted(policy, tables, monkeypatch), ReferenceEngine(rows)
+    for text in [re.sub(r"\bpatients\b", called, text) for text in THROUGH_ONE_ROW]:
+        ours, plain = run_both(engine, plan_for(read_question(text), policy, 1).exact, monkeypatch)
+        assert ours == plain, text
+        exact = plan_for(read_question(text), wide, 1).exact
+        assert dict(engine.run(exact)) == dict(reference.run(exact)), text
+    assert all(coded)
+    assert len(coded) == 2 * len(THROUGH_ONE_ROW)
+    engine.close()
+
+
 def test_unions_within_unions_and_under_joins_take_the_plain_path(coded, monkeypatch):
     tables, policy = clean(), load(declare(10_000, 10_000))
     engine, reference = open_sorted(policy, arrow(tables), monkeypatch), ReferenceEngine(tables)

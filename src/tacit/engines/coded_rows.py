@@ -140,18 +140,20 @@ def _find_rows(node: RelationalNode, layouts: Mapping[str, CopyLayout], *, has_u
             node = EquiJoin(node.right, node.left, tuple((other, one) for one, other in node.on))
         left = _find_rows(node.left, layouts, has_unit=has_unit)
         right = _find_rows(node.right, layouts, has_unit=False)
-        return None if left is None or right is None else _join(left, right, node)
+        return None if left is None or right is None else _join(left, right, node, layouts)
     return None
 
 
-def _join(left: _Found, right: _Found, node: EquiJoin) -> _Found | None:
+def _join(left: _Found, right: _Found, node: EquiJoin, layouts: Mapping[str, CopyLayout]) -> _Found | None:
     """The rows of the left side with the columns of those that they find; None where they are not found by their own
     declared columns."""
-    on = tuple((substitute(one, left.named), substitute(other, right.named)) for one, other in node.on)
+    if not isinstance(left.table, str) or not isinstance(right.table, str):
+        return None
+    held = _find_held_unit(layouts.get(left.table))
+    own: dict[Scalar, Scalar] = {} if held is None else {ColumnReference(UNIT_COLUMN): ColumnReference(held)}
+    on = tuple((substitute(substitute(one, left.named), own), substitute(other, right.named)) for one, other in node.on)
     ours = {part.name for one, _ in on for part in _list_columns(one)}
     if not on or right.joined or ours & {*left.joined, UNIT_COLUMN}:
-        return None
-    if not isinstance(left.table, str) or not isinstance(right.table, str):
         return None
     match, number = RowMatch(right.table, on), sum(column.column is None for column in left.joined.values())
     there = {part for scalar in (*right.named.values(), *right.conditions) for part in _list_columns(scalar)}
@@ -218,6 +220,17 @@ def _is_needed(found: _Found, joined: JoinedColumn) -> bool:
     """Whether rows that do not find one of that table are left out."""
     finding = [name for name, column in found.joined.items() if column == JoinedColumn(joined.match, None)]
     return any(ColumnReference(name) in found.conditions for name in finding)
+
+
+def _find_held_unit(layout: CopyLayout | None) -> str | None:
+    """The declared column of a table that reaches its unit through another, where its values are the units themselves:
+    the way has one step, and the key at its end, which equals that column in every row of the copy, is the unit."""
+    match layout:
+        case CopyLayout(rows=EquiJoin(Scan() as scan, Scan(), ((one, other),))) if other == ColumnReference(
+            layout.unit
+        ):
+            return next((there for there, here in scan.columns if one == ColumnReference(here)), None)
+    return None
 
 
 def _name_unit(layout: CopyLayout) -> str:

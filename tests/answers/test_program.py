@@ -112,6 +112,15 @@ GROUP BY ward HAVING MAX(n) > 10
 
 SELECT ward, SUM(n) AS n FROM ({grouped}) GROUP BY ward ORDER BY n DESC LIMIT 2
 
+SELECT ward, year, LAG(n) OVER (PARTITION BY ward ORDER BY year) AS n FROM ({grouped})
+
+SELECT ward, year, -n AS n, RANK() OVER (PARTITION BY ward ORDER BY n) AS r FROM ({grouped})
+
+SELECT ward, SUM(n) AS n FROM ({grouped}) GROUP BY ward ORDER BY MAX(n), MIN(n), MAX(n) LIMIT 2
+
+SELECT COALESCE(ward, 'all') AS ward, COALESCE(sex, 'all') AS sex, COUNT(*) AS n FROM visits GROUP BY ROLLUP (ward, sex)
+ORDER BY GROUPING(ward), GROUPING(sex), 1, 2
+
 SELECT ward, sex, COUNT(*) AS n, GROUPING(ward) AS g, GROUPING(ward, sex) AS gs FROM visits GROUP BY ROLLUP
 (ward, sex)
 

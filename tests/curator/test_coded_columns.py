@@ -19,6 +19,7 @@ from tests.curator import test_sensitivity as sensitivity
 from tests.curator.test_questions import arrow, awkward, clean, declare
 from tests.curator.test_sorted_copy import EVERY, open_sorted
 from tests.support.counts import FULL, some
+from tests.support.policies import policy_of
 
 from tacit.aggregates.registry import read_question
 from tacit.engines import aggregate_codes, coded_columns, coded_sources
@@ -219,6 +220,51 @@ def test_unions_within_unions_and_under_joins_take_the_plain_path(coded, monkeyp
         exact = plan_for(read_question(text), policy, 1).exact
         assert dict(engine.run(exact)) == dict(reference.run(exact)), text
     assert not any(coded)
+    engine.close()
+
+
+@pytest.mark.parametrize("kinds", [("int64", "uint64"), ("uint64", "int64"), ("int32", "int64"), ("string", "string")])
+def test_a_unit_is_one_however_its_tables_store_it(kinds, coded, monkeypatch):
+    """Of four rows in each of two tables a cap leaves three, whatever integer stands for the unit in each."""
+    table = {"unit": "who", "people": "all", "max_groups": 1, "max_rows_per_group": 3, "max_rows": 3}
+    columns = {"x": {"type": "int", "lower": 0, "upper": 10}}
+    policy = load(policy_of({name: {**table, "columns": columns} for name in "ab"}))
+    tables = {
+        name: pa.table({"who": pa.array([5, 5, 5, 5, 6]).cast(kind), "x": [1] * 5})
+        for name, kind in zip("ab", kinds, strict=True)
+    }
+    engine = open_sorted(policy, tables, monkeypatch)
+    text = "SELECT COUNT(*), COUNT(DISTINCT who) FROM (SELECT who, x FROM a UNION ALL SELECT who, x FROM b) AS t"
+    exact = plan_for(read_question(text), policy, 1).exact
+    ours, plain = run_both(engine, exact, monkeypatch)
+    assert (exact.keep.rows, ours) == (6, plain)
+    assert set(next(iter(ours.values()))) == {8, 2}  # six of the eight rows of one unit, and both rows of the other
+    assert coded == ["uint64" not in kinds]
+    engine.close()
+
+
+def test_texts_that_are_put_together_for_a_union_are_limited_by_their_bytes(coded, monkeypatch):
+    policy = load(declare(4, 5))
+    engine = open_sorted(policy, arrow(clean()), monkeypatch)
+    text = (
+        "SELECT COUNT(DISTINCT s) FROM (SELECT CONCAT(note, ward) AS s FROM visits UNION ALL SELECT note FROM visits)"
+    )
+    exact = plan_for(read_question(f"{text} AS t"), policy, 1).exact
+    monkeypatch.setattr(coded_sources, "_MOST_VALUES", 100)
+    ours, plain = run_both(engine, exact, monkeypatch)
+    assert (coded, ours) == ([False], plain)
+    engine.close()
+
+
+def test_a_question_of_too_many_columns_takes_the_plain_path(coded, monkeypatch):
+    policy = load(declare(4, 5))
+    engine = open_sorted(policy, arrow(clean()), monkeypatch)
+    exact = plan_for(read_question("SELECT SUM(age), SUM(stay) FROM visits WHERE code > 1"), policy, 1).exact
+    rows = len(clean()["visits"])
+    for most, looked_up in ((2 * 3 * rows - 1, False), (2 * 3 * rows, True)):
+        monkeypatch.setattr(aggregate_codes, "_MOST_BYTES", most)
+        ours, plain = run_both(engine, exact, monkeypatch)
+        assert (coded[-1], ours) == (looked_up, plain)
     engine.close()
 
 

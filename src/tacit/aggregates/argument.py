@@ -70,6 +70,9 @@ def _fix_type(aggregate: Aggregate, argument: TypedScalar) -> tuple[str, str | N
         case None:
             return "give it a column", None
         case Type.BOOL:
+            if aggregate.function == "avg":
+                instead = quote_with(aggregate, f"CAST({inner} AS INT)")
+                return f"take 1 where it holds and 0 where it does not: {instead}", instead
             counted = inner if filtered is None else f"({filtered}) AND ({inner})"
             instead = f"COUNT(*) FILTER (WHERE {counted})"
             return f"count the rows where it holds: {instead}", instead

@@ -71,6 +71,7 @@ _WORKERS = 2
 _FEW = 16  # groups that are gone through for each unit
 _MOST_COUNTS = 1 << 22  # of combinations in groups
 _MOST_TABLES = 16
+_MOST_BYTES = 1 << 31  # of the columns of one question, at about two for each row and column
 
 
 _Evaluate = Callable[[Names, Sequence[Scalar]], list[pa.Array]]
@@ -121,7 +122,7 @@ def aggregate_codes(cursor: DuckDBPyConnection, node: Aggregation, coded: CodedT
     if read is None or node.excluded:
         return None
     source = open_source(cursor, coded, read, has_unit=node.unit is not None)
-    if not source.has_one_each():
+    if source is None or not source.has_one_each():
         return None
     if node.unit is not None and not read.scalars and not any(m.function == "weight" for m in node.measures):
         return _count_rows(node, source.find_units())
@@ -130,8 +131,11 @@ def aggregate_codes(cursor: DuckDBPyConnection, node: Aggregation, coded: CodedT
     rows = source.count_rows()
     if not 0 < rows <= MAX_BATCH_ROWS:
         return None
+    names = {name for scalar in read.scalars for name in names_of(scalar)}
+    if 2 * len(names) * rows > _MOST_BYTES:
+        return None
     columns: dict[str, CodedColumn] = {}
-    for name in sorted({name for scalar in read.scalars for name in names_of(scalar)}):
+    for name in sorted(names):
         found = source.find_column(name)
         if found is None:
             return None
@@ -163,7 +167,7 @@ def _plan(
     """What is looked up and counted; None where there are too many combinations or groups."""
     grouped = join_small_sets([names_of(scalar) for scalar in (*read.conditions, *read.keys)], columns)
     counted = join_subsets(names_of(argument) for argument in read.arguments.values())
-    most = limit_combinations(rows)
+    most = limit_combinations(rows, read.scalars)
     if max(count_combinations(names, columns) for names in [*grouped, *counted]) > most or len(grouped) > _MOST_TABLES:
         return None
     keys = KeyNumbers(node.keys)

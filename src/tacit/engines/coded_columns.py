@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from tacit.engines.bound_contributions import are_consecutive
 from tacit.engines.coded_rows import JoinedColumn
-from tacit.engines.copy_tables import OpenTables, locate_table, locate_units
+from tacit.engines.copy_tables import OpenTables, find_unit_type, locate_table, locate_units
 from tacit.engines.deadline import seconds_left
 from tacit.engines.layout import text_code_column
 from tacit.engines.match_rows import MatchedRows, match_rows
@@ -128,6 +128,7 @@ class CodedTables:
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
         self._units: dict[str, UnitEnds] = {}
         self._rows: dict[str, int] = {}
+        self._unit_types: dict[str, str] = {}
         self.evaluated = EvaluatedScalars()
 
     def count_rows(self, cursor: DuckDBPyConnection, table: str) -> int:
@@ -177,6 +178,12 @@ class CodedTables:
                 who, ends = (column.to_numpy() for column in read.columns)
                 self._units[table] = UnitEnds.of(who, ends)
             return self._units[table]
+
+    def find_unit_type(self, cursor: DuckDBPyConnection, table: str) -> str:
+        """The type of a table's units, which says what integers stand for them."""
+        if table not in self._unit_types:
+            self._unit_types[table] = find_unit_type(cursor, self.tables.layouts[table], self.tables.sources)
+        return self._unit_types[table]
 
     def keep(self, key: Hashable, read: Callable[[], _Kept]) -> _Kept:
         """What is kept under a key, or else is read."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_MOST_VALUES = 1 << 26  # bytes of what the parts of a union have in a column
 _MOST_STACKED = 1 << 26  # rows of a union whose columns are put together: a question may name a table many times
 
 
@@ -52,10 +53,15 @@ class CodedSource(Protocol):
         ...
 
 
-def open_source(cursor: DuckDBPyConnection, coded: CodedTables, read: CodedRows, *, has_unit: bool) -> CodedSource:
-    """The rows that a question reads; where they have no unit, each is one."""
+def open_source(
+    cursor: DuckDBPyConnection, coded: CodedTables, read: CodedRows, *, has_unit: bool
+) -> CodedSource | None:
+    """The rows that a question reads; where they have no unit, each is one. None for tables with units of different
+    types: their integers are not the same, and SQL compares the units themselves."""
     if isinstance(read.table, str):
         return _CodedTable(cursor, coded, read.table, read.joined)
+    if has_unit and len({coded.find_unit_type(cursor, part.table) for part in read.table.parts}) > 1:
+        return None
     return _CodedStack(cursor, coded, read.table, has_unit=has_unit)
 
 
@@ -116,8 +122,9 @@ class _CodedStack:
     """The rows of several tables: those of a unit together, part after part, in each part as in the copy.
 
     **Theorem.** The order of a unit's rows follows from these rows alone, and is that of `layout.order_rows`. Proof:
-    the parts come in the order of the question, and within a part rows lie as in the copy. A unit is the same integer
-    in all tables (`copy_tables.unit_to_integer`), so merging the units by it puts the rows of each together.
+    the parts come in the order of the question, and within a part rows lie as in the copy. Units are of one type in all
+    of the tables, so each is the same integer in them (`copy_tables.unit_to_integer`), and merging the units by it puts
+    the rows of each together.
     """
 
     def __init__(self, cursor: DuckDBPyConnection, coded: CodedTables, stack: StackedTables, *, has_unit: bool) -> None:
@@ -165,10 +172,14 @@ class _CodedStack:
 
     def _put_together(self, scalars: Sequence[Scalar]) -> CodedColumn | None:
         """The values of each part in one column; None where they are of different types, or too many."""
-        rows = self.count_rows()
-        parts = [part.compute(s, limit_combinations(rows)) for part, s in zip(self._parts, scalars, strict=True)]
-        found = [part for part in parts if part is not None]
-        values = _to_one_type([part.values for part in found]) if len(found) == len(parts) else None
+        rows, size = self.count_rows(), 0
+        found: list[_ComputedColumn] = []
+        for table, scalar in zip(self._parts, scalars, strict=True):
+            computed = table.compute(scalar, limit_combinations(rows, [scalar]))
+            if computed is None or (size := size + computed.values.nbytes) > _MOST_VALUES:
+                return None
+            found.append(computed)
+        values = _to_one_type([part.values for part in found])
         if values is None:
             return None
         met = pa.concat_arrays([view_bits(each) for each in values]).dictionary_encode(null_encoding="encode")

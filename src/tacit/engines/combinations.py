@@ -12,7 +12,8 @@ import pyarrow as pa
 from tacit.engines.code_loops import write_combined
 from tacit.engines.coded_columns import CodedColumn
 from tacit.engines.scalars import write_scalar
-from tacit.query.nodes import ColumnReference, Scalar, walk
+from tacit.query.functions import Function
+from tacit.query.nodes import Call, ColumnReference, Scalar, walk
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -23,6 +24,8 @@ Names = frozenset[str]
 _NUMBER = '"#number"'
 _SMALL = 1 << 12  # combinations whose table stays in the nearest memory
 _MOST = 1 << 20
+_MOST_TEXTS = 1 << 15
+_WRITES_TEXT = frozenset({Function.CONCAT, Function.REPLACE, Function.LPAD, Function.RPAD})
 _ROWS_EACH = 16  # rows for each combination, where there are more than a few
 
 
@@ -92,9 +95,14 @@ def join_subsets(sets: Iterable[Names]) -> list[Names]:
     return joined
 
 
-def limit_combinations(rows: int) -> int:
-    """Of how many combinations something is computed where so many rows look it up."""
-    return min(_MOST, max(_SMALL, rows // _ROWS_EACH))
+def limit_combinations(rows: int, scalars: Iterable[Scalar]) -> int:
+    """Of how many combinations scalars are computed where so many rows look them up.
+
+    Texts that are put together take up to some thousand bytes each, so there are fewer of them.
+    """
+    functions = {part.function for scalar in scalars for part in walk(scalar) if isinstance(part, Call)}
+    most = _MOST if functions.isdisjoint(_WRITES_TEXT) else _MOST_TEXTS
+    return min(most, max(_SMALL, rows // _ROWS_EACH))
 
 
 def count_combinations(names: Names, columns: Mapping[str, CodedColumn]) -> int:

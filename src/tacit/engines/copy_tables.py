@@ -86,7 +86,7 @@ def write_sorted_table(
         if _create_enum(connection, shape.name, column, sources):
             found.append(column)
     unit = quote_name(layout.unit)
-    kind = type_of(connection, f"SELECT {unit} FROM ({rows})")
+    kind = find_unit_type(connection, layout, sources)
     results = [(unit_to_integer(unit, kind), UNIT_COLUMN)]
     results += [(f"CAST({quote_name(named[c])} AS {_enum(shape.name, c)})", text_code_column(c)) for c in found]
     own = shape.unit if kind == "BIGINT" else None
@@ -163,8 +163,19 @@ def type_of(connection: DuckDBPyConnection, query: str) -> str:
     return str(connection.execute(f"DESCRIBE {query}").fetchall()[0][1])
 
 
+def find_unit_type(connection: DuckDBPyConnection, layout: CopyLayout, sources: sql_statements.TableExpressions) -> str:
+    """The type in which the units of a table are read."""
+    return type_of(
+        connection, f"SELECT {quote_name(layout.unit)} FROM ({sql_statements.write_rows(layout.rows, sources)})"
+    )
+
+
 def unit_to_integer(unit: str, kind: str) -> str:
-    """A unit as an integer: itself, or 63 bits of a hash of its text."""
+    """A unit as an integer: itself, or 63 bits of a hash of its text.
+
+    Units that are of one type in two tables have the same integers in both. Those of different types have not, as 7 in
+    a BIGINT and in a HUGEINT, although they are equal.
+    """
     if kind == "BIGINT":
         return unit
     return f"CAST(md5_number_lower(CAST({unit} AS VARCHAR)) >> 1 AS BIGINT)"

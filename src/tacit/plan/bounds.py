@@ -63,6 +63,7 @@ from tacit.query.bound import LEAST_INT as LEAST_INT
 from tacit.query.bound import MOST_INT as MOST_INT
 from tacit.query.bound import TypedScalar as TypedScalar
 from tacit.query.functions import COMPARISONS, CONDITIONS, DATE_PARTS, GROUPING, MOST_LITERAL, TIME_PARTS, Function
+from tacit.query.integer_types import has_integer_type
 from tacit.query.intervals import interval_parts, is_interval
 from tacit.query.nodes import Call, Case, Literal, Placeholder, Scalar, ScalarSubquery, Window, find_location
 from tacit.query.timestamps import PERIODS
@@ -350,11 +351,12 @@ class _Binder:
         return limit_work(result, [o.weight for o in (*conditions, *results)], node)
 
     def ratio(self, node: Call, operands: list[TypedScalar], *, cut: bool = False) -> TypedScalar:
-        """x / y as PostgreSQL has it: of whole numbers DIV(x, y), of others a float.
+        """x / y as PostgreSQL has it: of integers DIV(x, y), of others a float.
 
         Where FLOOR has `cut` the quotient of numbers that are not negative, both are the same, and it is the float.
         """
         whole = len(operands) == 2 and all(o.type is Type.INT for o in operands)
+        whole = whole and all(map(has_integer_type, node.arguments))
         left, right = (o.lower for o in (operands * 2)[:2])
         if cut and left is not None and left >= 0 and right is not None and right > 0:
             whole = False

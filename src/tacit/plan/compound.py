@@ -430,11 +430,12 @@ class _Builder:
             for name, kind, column in zip(names, types, table.columns, strict=True):
                 columns.append(ProgramColumn(name, ColumnReference(column.column), kind or Type.INT))
             parts.append(Compute(table.node, tuple(columns)))
-        columns_here = tuple(
-            TableColumn(column.name, "", name, kind)
-            for column, name, kind in zip(first.columns, names, types, strict=True)
-        )
-        return ReleasedTable(Stack(tuple(parts), union.operation), columns_here, sum(table.rows for table in tables))
+        columns_here = []
+        for name, kind, *same in zip(names, types, *(table.columns for table in tables), strict=True):
+            texts, weight = max(column.texts for column in same), max(column.weight for column in same)
+            columns_here.append(TableColumn(same[0].name, "", name, kind, texts=texts, weight=weight))
+        rows = sum(table.rows for table in tables)
+        return ReleasedTable(Stack(tuple(parts), union.operation), tuple(columns_here), rows)
 
     def source(self, source: FromItem, where: list[Scalar]) -> ReleasedTable:
         """A source of released tables. `where` are the conditions of WHERE, by which tables after a comma match."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tacit.errors import ErrorCode, Refused
 from tacit.plan.relation import no_column
 from tacit.plan.row_numbers import push_row_numbers
 from tacit.query.functions import Function
@@ -28,6 +29,8 @@ from tacit.query.nodes import (
     walk_clauses,
 )
 
+_MOST_PARTS = 5_000  # of the expressions of a question that is written as one
+
 
 def flatten_query(query: Query) -> Query:
     """The question as one query, if it is one around another; otherwise as it is."""
@@ -40,7 +43,9 @@ def flatten_query(query: Query) -> Query:
     limited = inner.limit is not None or inner.offset
     if limited and (query.where is not None or query.order or query.limit is not None or query.offset):
         return query
-    return _Around(query, inner, query.source.alias).one()
+    around = _Around(query, inner, query.source.alias)
+    around.limit_size()
+    return around.one()
 
 
 def aggregates(query: Query) -> bool:
@@ -65,6 +70,14 @@ class _Around:
     def __init__(self, query: Query, inner: Query, alias: str) -> None:
         self.query, self.inner, self.alias = query, inner, alias
         self.known = {output.name.lower(): output.scalar for output in inner.outputs}
+
+    def limit_size(self) -> None:
+        """Refuse what would have too many parts: a name that stands eight times is what it means, eight times."""
+        sizes = {name: sum(1 for _ in walk(scalar)) for name, scalar in self.known.items()}
+        parts = (part for clause in walk_clauses(replace(self.query, keys=())) for part in walk(clause))
+        if sum(sizes.get(part.name.lower(), 1) for part in parts if isinstance(part, ColumnReference)) > _MOST_PARTS:
+            what, fix = "an expression has too many parts", "ask several smaller questions"
+            raise Refused(ErrorCode.TOO_LARGE, what, at=self.query.at, fix=fix)
 
     def one(self) -> Query:
         query, inner = self.query, self.inner

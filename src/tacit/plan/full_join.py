@@ -131,7 +131,8 @@ def _cover(found: Field, other: Field | None, name: str, *, is_unit: bool) -> Fi
         lower, upper = (None if None in pair else pick(v for v in pair if v is not None)
                         for pair, pick in zip(ends, (min, max), strict=True))  # fmt: skip
         step = found.bound.step if found.bound.step == other.bound.step else None
-        bound = replace(bound, lower=lower, upper=upper, step=step)
+        weight, texts = max(found.bound.weight, other.bound.weight), max(found.bound.texts, other.bound.texts)
+        bound = replace(bound, lower=lower, upper=upper, step=step, weight=weight, texts=texts)
     values = found.values
     if other is not None and values is not None:
         values = None if other.values is None else tuple(dict.fromkeys((*values, *other.values)))

@@ -17,6 +17,7 @@ from tacit.errors import Refused
 from tacit.plan.relation import Field, Relation
 from tacit.query.bound import TypedScalar
 from tacit.query.functions import COMPARISONS, Function
+from tacit.query.integer_types import has_integer_type
 from tacit.query.nodes import (
     Aggregate,
     Aggregation,
@@ -61,7 +62,7 @@ def about_reading(query: Query, relation: Relation) -> tuple[str, ...]:
     calls = [node for node in parts if isinstance(node, Call)]
     cut = {id(node.arguments[0]) for node in calls if node.function == Function.FLOOR}
     ratios = (node for node in calls if node.function == Function.RATIO and id(node) not in cut)
-    if any(all(_is_whole(side, relation) for side in node.arguments) for node in ratios):
+    if any(all(has_integer_type(side) and _is_whole(side, relation) for side in node.arguments) for node in ratios):
         return (*query.notes, _WHOLE_RATIO)
     return query.notes
 

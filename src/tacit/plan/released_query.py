@@ -73,6 +73,8 @@ class ReleasedQuery:
         self.aggregates: dict[Aggregate, ProgramColumn] = {}
         self.windows: dict[Window, ProgramColumn] = {}
         self.subqueries: dict[ScalarSubquery, ReleasedTable] = {}
+        self.opened: set[str] = set()  # names of the select list whose expressions are being bound
+        self.texts: dict[str, int] = {}  # of which aggregates and windows are put together
         self.named = {output.name.lower(): output.scalar for output in query.outputs}
         self.fixed: frozenset[str] = frozenset()  # the columns of which WHERE leaves one value
 
@@ -130,16 +132,17 @@ class ReleasedQuery:
     ) -> ReleasedTable:
         """The select list, DISTINCT, ORDER BY and LIMIT."""
         query = self.query
-        columns = [TableColumn(name, "", next(self.builder.names), bound.type) for name, bound in outputs]
+        columns = [
+            TableColumn(name, "", next(self.builder.names), bound.type, texts=bound.texts, weight=bound.weight)
+            for name, bound in outputs
+        ]
         computed = [
             ProgramColumn(column.column, bound.scalar, column.type or Type.INT)
             for column, (_, bound) in zip(columns, outputs, strict=True)
         ]
         sorting: list[OrderItem] = []
         for item, bound in order:
-            known = next(
-                (c.name for c, (_, o) in zip(computed, outputs, strict=True) if o.scalar == bound.scalar), None
-            )
+            known = next((each.name for each in computed if each.scalar == bound.scalar), None)
             if known is None and query.distinct:
                 what, fix = "ORDER BY of DISTINCT names columns of the select list", "add the column to the select list"
                 raise Refused(ErrorCode.SYNTAX, what, at=find_location(item.scalar), fix=fix)
@@ -202,11 +205,19 @@ class ReleasedQuery:
         return any(column.name.lower() == node.name.lower() for column in self.source.columns)
 
     def _finishing(self, node: Scalar) -> TypedScalar | None:
-        """A part of HAVING, QUALIFY or ORDER BY, where the names of the select list may be used too."""
+        """A part of HAVING, QUALIFY or ORDER BY, where the names of the select list may be used too.
+
+        Within the expression that has a name, the name means a column.
+        """
         if isinstance(node, ColumnReference) and node.table is None and node.name.lower() in self.named:
-            named = self.named[node.name.lower()]
-            if named != node:
-                return self._bind(named, self._leaf)
+            name = node.name.lower()
+            named = self.named[name]
+            if named != node and name not in self.opened:
+                self.opened.add(name)
+                try:
+                    return self._bind(named, self._leaf)
+                finally:
+                    self.opened.discard(name)
         return self._leaf(node)
 
     def _leaf(self, node: Scalar) -> TypedScalar | None:
@@ -224,7 +235,7 @@ class ReleasedQuery:
             bound = self._bind(node, self._row)
             for scalar, column in self.keys:
                 if scalar == bound.scalar:
-                    return TypedScalar(ColumnReference(column.name), bound.type)
+                    return TypedScalar(ColumnReference(column.name), bound.type, texts=bound.texts)
         if isinstance(node, ColumnReference):
             what = f"{node.name} is neither grouped by nor inside an aggregate"
             raise Refused(ErrorCode.RAW_COLUMN, what, at=node.at, fix="group by it too, or aggregate it")
@@ -243,13 +254,13 @@ class ReleasedQuery:
             return self._bind(condition, self._finishing)
         found = self.aggregates.get(node)
         if found is None:
-            bound, kind = self._measure(node, self._row)
+            bound, kind, texts = self._measure(node, self._row)
             found = ProgramColumn(next(self.builder.names), bound, kind)
-            self.aggregates[node] = found
-        return TypedScalar(ColumnReference(found.name), found.type)
+            self.aggregates[node], self.texts[found.name] = found, texts
+        return TypedScalar(ColumnReference(found.name), found.type, texts=self.texts[found.name])
 
-    def _measure(self, node: Aggregate, leaf: Callable[[Scalar], TypedScalar | None]) -> tuple[Aggregate, Type]:
-        """An aggregate of released values, bound, and its type."""
+    def _measure(self, node: Aggregate, leaf: Callable[[Scalar], TypedScalar | None]) -> tuple[Aggregate, Type, int]:
+        """An aggregate of released values, bound, its type, and how many texts its value is put together from."""
         if node.function not in OUTER_AGGREGATES or function_of(node).gives_list:
             what = f"{quote_aggregate(node)} over released values is not answered"
             raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix="use count, sum, avg, min, max or quantile")
@@ -257,14 +268,14 @@ class ReleasedQuery:
         others = tuple(self._bind(other, leaf).scalar for other in node.others)
         bound = replace(node, argument=None if argument is None else argument.scalar, others=others)
         if node.function == "count" or argument is None:
-            return bound, Type.INT
+            return bound, Type.INT, 1
         if node.function in {"min", "max", "mode", "arg_max", "arg_min"}:
-            return bound, argument.type or Type.INT
+            return bound, argument.type or Type.INT, argument.texts
         if argument.type not in NUMERIC_TYPES | {None}:
             what = f"{quote_aggregate(node)} takes numbers"
             raise Refused(ErrorCode.TYPE, what, at=node.at, fix="use count, min or max")
         whole = node.function == "sum" and argument.type is Type.INT
-        return bound, Type.INT if whole else Type.FLOAT
+        return bound, Type.INT if whole else Type.FLOAT, 1
 
     def _window(self, node: Window) -> TypedScalar:
         found = self.windows.get(node)
@@ -274,19 +285,22 @@ class ReleasedQuery:
             arguments = [self._bind(each, self._inside_window) for each in node.arguments]
             check_window(node, arguments)
             if node.aggregate is not None:
-                measured, kind = self._measure(node.aggregate, self._inside_window)
+                measured, kind, texts = self._measure(node.aggregate, self._inside_window)
             else:
                 measured, kind = None, _window_type(node, arguments)
+                texts = max((argument.texts for argument in arguments), default=1)
             scalars = tuple(argument.scalar for argument in arguments)
             bound = replace(node, arguments=scalars, aggregate=measured, partition=partition, order=order)
             found = ProgramColumn(next(self.builder.names), bound, kind)
-            self.windows[node] = found
-        return TypedScalar(ColumnReference(found.name), found.type)
+            self.windows[node], self.texts[found.name] = found, texts
+        return TypedScalar(ColumnReference(found.name), found.type, texts=self.texts[found.name])
 
     def _inside_window(self, node: Scalar) -> TypedScalar | None:
         if isinstance(node, Window):
             what, fix = "a window function inside another is not answered", "compute the inner one in a subquery"
             raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix=fix)
+        if not self.groups and isinstance(node, ColumnReference) and self._is_column(node):
+            return self._leaf(node)
         return self._finishing(node)
 
     def _subquery(self, node: ScalarSubquery) -> TypedScalar:
@@ -295,7 +309,7 @@ class ReleasedQuery:
         if found is None:
             found = self.builder.single(node)
             self.subqueries[node] = found
-        return TypedScalar(ColumnReference(found.columns[0].column), found.columns[0].type)
+        return found.columns[0].read()
 
     def _with_subqueries(self, node: Node) -> Node:
         """The rows with the values of the subqueries that were met since this was done last."""

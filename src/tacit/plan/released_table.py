@@ -16,7 +16,8 @@ from tacit.query.types import Type
 class TableColumn:
     """A column that may be named: its name and table in the question, its name in the program, and its type.
 
-    `hidden` is one that only its qualified name means, because USING made it one with another.
+    `hidden` is one that only its qualified name means, because USING made it one with another. `texts` and `weight` are
+    what its values are made of, as of `TypedScalar`: engines compute a column of a subquery where its name stands.
     """
 
     name: str
@@ -24,6 +25,12 @@ class TableColumn:
     column: str
     type: Type | None
     hidden: bool = False
+    texts: int = 1
+    weight: int = 1
+
+    def read(self) -> TypedScalar:
+        """The value of the column in a row."""
+        return TypedScalar(ColumnReference(self.column), self.type, texts=self.texts, weight=self.weight)
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,7 @@ def find_column(node: ColumnReference, table: ReleasedTable) -> TypedScalar:
         first, second = (f"{one.table}.{node.name}" for one in found[:2])
         what, fix = f"{node.name} is a column of several tables", f"say which: {first} or {second}"
         raise Refused(ErrorCode.AMBIGUOUS, what, at=node.at, fix=fix, instead=first)
-    return TypedScalar(ColumnReference(found[0].column), found[0].type)
+    return found[0].read()
 
 
 def has_name(table: ReleasedTable, name: str) -> bool:

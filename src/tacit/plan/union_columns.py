@@ -68,6 +68,8 @@ def describe_union_column(called: str, name: str, same: list[Field]) -> Field:
             max(known_high) if bounded else None,
             steps.pop() if len(steps) == 1 else None,
             any(field.bound.nullable for field in known) or len(known) < len(same),
+            weight=max(field.bound.weight for field in same),
+            texts=max(field.bound.texts for field in same),
         ),
         values if all(field.values is not None for field in known) else None,
         is_unit=all(field.is_unit for field in same),

@@ -182,7 +182,9 @@ class _Windows:
         unit = relation.called if unit is not None and unit.startswith("\0") else unit  # of a query that groups
         what = "a window over rows of several units is not answered"
         fix, instead = "aggregate in groups, and use the window on what comes out", None
-        if unit is not None:
+        if relation.single:  # in a partition of its own each row would be the first
+            fix = "ask for quantiles of it, and count the rows between them"
+        elif unit is not None:
             instead = _add_partition(window, unit)
             fix = f"keep to one unit's rows: {instead or f'partition by {unit}'}"
         raise Refused(ErrorCode.UNSUPPORTED, what, at=window.at, fix=fix, instead=instead)

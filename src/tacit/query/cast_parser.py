@@ -8,6 +8,7 @@ from fractions import Fraction
 from tacit.errors import Refused, SourceLocation
 from tacit.query.call_syntax import constant_number, constant_text
 from tacit.query.date_calls import build_date, build_timestamp, read_digits
+from tacit.query.dialects import QuestionDialect
 from tacit.query.expression_cursor import ExpressionCursor
 from tacit.query.functions import COMPARISONS, CONDITIONS, DATE_PARTS, TIME_PARTS, Function
 from tacit.query.intervals import build_interval
@@ -67,7 +68,7 @@ def build_cast(
             return build_date(operand, at)
         case Literal() if wanted is Type.TIMESTAMP and not isinstance(operand.value, datetime.date):
             return build_timestamp(operand, at)
-        case Call(function=function) if wanted is Type.INT and function in _IS_WHOLE:
+        case Call(function=function) if wanted is Type.INT and function in _IS_WHOLE and not _is_postgres(parser):
             return operand
         case Call(Function.TO_CHAR) if wanted is Type.INT and (digits_of := read_digits(operand)) is not None:
             return digits_of
@@ -75,6 +76,11 @@ def build_cast(
             opposite = Call(Function.NOT, (operand,), at)
             return Case(((operand, Literal(1)), (opposite, Literal(0))), Literal(None), at)
     return Call(Function.CAST, (operand, Literal(kind)), at)
+
+
+def _is_postgres(parser: ExpressionCursor) -> bool:
+    """Whether the type of a whole number matters to what is computed with it (`query/integer_types.py`)."""
+    return parser.dialect is QuestionDialect.POSTGRES
 
 
 def _refuse_cast(operand: Scalar, kind: str, at: SourceLocation) -> Refused:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.serve.pgwire.test_lexer import POLICY, TEXTS
 from tests.support.counts import FULL
@@ -136,6 +136,7 @@ WORDS = (
 
 @settings(max_examples=MANY)
 @given(st.lists(st.sampled_from(WORDS.split()), max_size=25))
+@example(["'2025-01-31'", "::", "TIMESTAMP", "'2025-01-31'"])
 def test_whatever_is_written_no_two_edits_meet(words):
     found = tokenize_statements(" ".join(words))
     with contextlib.suppress(WireError):

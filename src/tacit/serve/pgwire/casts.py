@@ -115,6 +115,8 @@ class CastRewriter:
 
     def _moment(self, index: int) -> Iterator[Edit]:
         """TIMESTAMP '2025-12-31 00:00:00', with or without a zone, which is a day where it is midnight."""
+        if index > 0 and self._found[index - 1].key == "::":  # the type of what stands before it
+            return
         following = tuple(token.key for token in self._found[index + 1 : index + 4])
         at = index + 4 if following in _ZONES else index + 1
         if at < len(self._found) and self._found[at].kind in _TEXTS:

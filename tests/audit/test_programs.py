@@ -52,15 +52,21 @@ def test_whatever_a_program_gives_away_is_found(script):
     assert found.is_refuted
 
 
-def test_a_sound_program_is_not_refuted_and_a_wrong_claim_about_it_is():
-    # randomized response with a flip of 1/4: ln 3 = 1.0986
-    script = HAS_ONE + COIN + "echo $((row ^ flip))"
+def test_a_sound_program_is_not_refuted_and_a_wrong_claim_about_it_is(tmp_path):
+    # Randomized response with a flip of 1/4: ln 3 = 1.0986. Each run takes the next of coins that are the same in all
+    # runs of the test: with others a hundred samples miss the wrong claim with probability 1%.
+    coins, used, chance = tmp_path / "coins", tmp_path / "used", random.Random(1)
+    coins.write_text("".join(f"{int(chance.random() < 0.25)}\n" for _ in range(4 * SAMPLES)), encoding="utf-8")
+    used.touch()
+    toss = f'n=$(wc -l < {used}); echo >> {used}; flip=$(sed -n "$((n + 1))p" {coins}); '
+    script = HAS_ONE + toss + "echo $((row ^ flip))"
     found = audit_command(
         shell(script), ONE, OTHER, Claim.epsilon(1.1), samples=SAMPLES, confidence=SURE, uses_time=False
     )
     assert not found.is_refuted
     wrong = audit_command(shell(script), ONE, OTHER, Claim.epsilon(0.1), samples=SAMPLES, uses_time=False)
     assert wrong.is_refuted
+    assert len(used.read_text(encoding="utf-8")) == 4 * SAMPLES  # no run has failed to toss
 
 
 def test_time_that_depends_on_a_row_is_found_and_constant_time_is_not():

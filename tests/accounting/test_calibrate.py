@@ -119,10 +119,10 @@ def test_wide_noise_by_its_own_sum():
 
 def test_it_takes_milliseconds():
     gaussian_variance(Fraction(1), Fraction(1, 10**5), 1)  # imports
-    start = time.perf_counter()
+    start = time.process_time()
     for shift in (1, 30, 10**6):
         gaussian_variance(Fraction(1), Fraction(1, 10**6), shift, 4)
-    assert time.perf_counter() - start < 0.3  # three of them; 1 ms each on a quiet machine
+    assert time.process_time() - start < 0.3  # three of them; 1 ms each on a quiet machine
 
 
 def test_bad_input():

@@ -52,15 +52,21 @@ def test_whatever_a_program_gives_away_is_found(script):
     assert found.is_refuted
 
 
-def test_a_sound_program_is_not_refuted_and_a_wrong_claim_about_it_is():
-    # randomized response with a flip of 1/4: ln 3 = 1.0986
-    script = HAS_ONE + COIN + "echo $((row ^ flip))"
+def test_a_sound_program_is_not_refuted_and_a_wrong_claim_about_it_is(tmp_path):
+    # Randomized response with a flip of 1/4: ln 3 = 1.0986. Each run takes the next of coins that are the same in all
+    # runs of the test: with others a hundred samples miss the wrong claim with probability 1%.
+    coins, used, chance = tmp_path / "coins", tmp_path / "used", random.Random(1)
+    coins.write_text("".join(f"{int(chance.random() < 0.25)}\n" for _ in range(4 * SAMPLES)), encoding="utf-8")
+    used.touch()
+    toss = f'n=$(wc -l < {used}); echo >> {used}; flip=$(sed -n "$((n + 1))p" {coins}); '
+    script = HAS_ONE + toss + "echo $((row ^ flip))"
     found = audit_command(
         shell(script), ONE, OTHER, Claim.epsilon(1.1), samples=SAMPLES, confidence=SURE, uses_time=False
     )
     assert not found.is_refuted
     wrong = audit_command(shell(script), ONE, OTHER, Claim.epsilon(0.1), samples=SAMPLES, uses_time=False)
     assert wrong.is_refuted
+    assert len(used.read_text(encoding="utf-8")) == 4 * SAMPLES  # no run has failed to toss
 
 
 def test_time_that_depends_on_a_row_is_found_and_constant_time_is_not():
@@ -292,7 +298,7 @@ def test_a_run_that_does_not_end_leaves_no_process_behind(tmp_path):
     assert audit_command(shell(script), ONE, OTHER, Claim.epsilon(0.5), **options).is_refuted
     started = [int(line) for line in numbers.read_text(encoding="utf-8").split()]
     assert started
-    until = time.monotonic() + 5
+    until = time.monotonic() + 30
     while left := [number for number in started if is_running(number)]:
         assert time.monotonic() < until, left
         time.sleep(0.05)
@@ -360,8 +366,8 @@ def test_the_time_limit_is_of_the_whole_request(broken_server, mode):
     begin, before = time.monotonic(), threading.active_count()
     found = fetching.fetch(urllib.request.Request(f"{broken_server}/{mode}/with"), 0.3)
     assert found.status == "timeout"
-    assert 0.25 < time.monotonic() - begin < 2
-    until = time.monotonic() + 5
+    assert 0.25 < time.monotonic() - begin < 30  # of an answer without end
+    until = time.monotonic() + 30
     while threading.active_count() > before:  # neither the request nor the handler goes on
         assert time.monotonic() < until
         time.sleep(0.05)
@@ -372,7 +378,7 @@ def test_a_program_that_writes_without_end_is_ended(stream, monkeypatch):
     monkeypatch.setattr(program_run, "MAX_OUTPUT", 1000)
     begin = time.monotonic()
     status, out, err = program_run.run_program(["sh", "-c", f"while :; do echo {'x' * 99}{stream}; done"], None, 30)
-    assert (status, max(len(out), len(err)), time.monotonic() - begin < 10) == ("too much output", 1000, True)
+    assert (status, max(len(out), len(err)), time.monotonic() - begin < 25) == ("too much output", 1000, True)
     # that it does is an outcome, and so is whether
     script = HAS_ONE + f"if [ $row = 1 ]; then while :; do echo {'x' * 99}{stream}; done; fi"
     found = audit_command(shell(script), ONE, OTHER, Claim.epsilon(0.5), samples=100, uses_time=False)

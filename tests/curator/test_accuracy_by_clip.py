@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise, product
@@ -399,9 +400,20 @@ def write_policy(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
+@contextmanager
+def open_seeded(path: Path) -> Iterator[Curator]:
+    """Open a policy with bits that repeat: what is said of the charges holds for a clip of 8.
+
+    With bits of the system a cell above the units is taken for occupied, and the clip larger, with probability 1.1%.
+    """
+    with tacit.open(path) as opened:
+        opened.bits = ReplayBits(b"eight rows")
+        yield opened
+
+
 @pytest.fixture
 def curator(write_policy: Callable[..., Path]) -> Iterator[Curator]:
-    with tacit.open(write_policy()) as opened:
+    with open_seeded(write_policy()) as opened:
         yield opened
 
 
@@ -485,7 +497,7 @@ def test_explain_says_the_exact_price_to_who_paid_for_the_clip_only(curator):
 def test_a_refusal_of_the_second_step_keeps_the_first_and_says_so(write_policy):
     # 8 rows at 0.0605 each need 0.484; the clip costs 0.1303 before that, and one row would fit
     path = write_policy(own=0.4)
-    with tacit.open(path) as curator:
+    with open_seeded(path) as curator:
         ada, plan = curator.analyst("ada"), first_step(curator)
         for _ in range(2):
             with pytest.raises(SecondStepRefused) as refusal:
@@ -498,7 +510,7 @@ def test_a_refusal_of_the_second_step_keeps_the_first_and_says_so(write_policy):
         assert len(ada.ask(BY_G, epsilon=Fraction(epsilon))) == 2
         assert spent(curator) == Fraction("0.4")
     write_policy(own=5)
-    with tacit.open(path) as curator:  # with more budget it goes on from the clip
+    with open_seeded(path) as curator:  # with more budget it goes on from the clip
         answer = curator.analyst("ada").ask(BY_G, within={"n": 50})
         assert spent(curator) == Fraction("0.4") + Fraction(answer.receipt.charged.epsilon, GRAINS_PER_EPSILON)
         assert problems(curator) == ()
@@ -506,7 +518,7 @@ def test_a_refusal_of_the_second_step_keeps_the_first_and_says_so(write_policy):
 
 @pytest.mark.slow
 def test_nothing_is_charged_where_a_clip_of_one_row_would_not_fit(write_policy):
-    with tacit.open(write_policy(own=0.15)) as curator:
+    with open_seeded(write_policy(own=0.15)) as curator:
         ada = curator.analyst("ada")
         assert first_step(curator).epsilon < Fraction("0.15")
         with pytest.raises(Refused, match="with a clip of one row") as refusal:
@@ -521,7 +533,7 @@ def test_nothing_is_charged_where_a_clip_of_one_row_would_not_fit(write_policy):
 def test_what_is_shared_admits_what_another_has_asked(write_policy):
     """Showing a stored answer to one more costs nothing of what all share, also where nothing of that is left."""
     path = write_policy(overall=1)
-    with tacit.open(path) as curator:
+    with open_seeded(path) as curator:
         answer = curator.analyst("ada").ask(BY_G, within={"n": 50})
         left = Fraction(curator.ledger.overall().remaining, GRAINS_PER_EPSILON)
         curator.analyst("ada").ask("SELECT COUNT(*) AS n FROM visits", epsilon=left)
@@ -561,7 +573,7 @@ def test_a_kill_between_the_steps_or_in_the_second_charges_nothing_twice(name, n
     path = write_policy()
     done = subprocess.run([sys.executable, "-c", KILLED, str(path), name, str(number), BY_G], check=False, timeout=120)
     assert done.returncode == -9
-    with tacit.open(path) as curator:
+    with open_seeded(path) as curator:
         plan = first_step(curator)
         assert reserved(curator) == number
         answer = curator.analyst("ada").ask(BY_G, within={"n": 50}, request="mine")
@@ -573,7 +585,7 @@ def test_a_kill_between_the_steps_or_in_the_second_charges_nothing_twice(name, n
 
 @pytest.mark.slow
 def test_a_clip_that_another_paid_for_is_not_charged_where_the_rest_does_not_fit(write_policy):
-    with tacit.open(write_policy(overall=1)) as curator:
+    with open_seeded(write_policy(overall=1)) as curator:
         settle_clip(Question(BY_G, within={"n": 50}), first_step(curator), "ada", curator)
         left = Fraction(curator.ledger.overall().remaining, GRAINS_PER_EPSILON)
         curator.analyst("ada").ask("SELECT COUNT(*) AS n FROM visits", epsilon=left - Fraction("0.01"))

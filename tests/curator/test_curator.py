@@ -560,7 +560,7 @@ def test_after_an_interrupt_the_same_analyst_goes_on_at_once_with_the_same_charg
                 ada.ask(COUNT, epsilon=1)
     begun = time.monotonic()
     answer = ada.ask(COUNT, epsilon=1)
-    assert time.monotonic() - begun < 5  # it waits for nobody; patience is two minutes
+    assert time.monotonic() - begun < 60  # it waits for nobody; patience is two minutes
     assert not answer.receipt.repeat
     assert spent(curator) == spent(curator, "ada") == 1
     assert ada.ask(COUNT, epsilon=1).value == answer.value

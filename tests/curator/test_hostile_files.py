@@ -133,7 +133,7 @@ def test_a_documented_reading_or_the_owners_error(case: Case, tmp_path: Path, ca
         script = (
             f"from tests.curator.test_hostile_files import open_apart; open_apart({case.name!r}, {str(tmp_path)!r})"
         )
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
         assert (done.returncode, done.stdout) == (0, f"{Outcome.ERROR}\n"), done.stderr[-600:]
         return
     written = tmp_path / "written"

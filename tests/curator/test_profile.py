@@ -10,6 +10,7 @@ import datetime
 import json
 import math
 import random
+import tomllib
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -437,6 +438,18 @@ def test_proposed_lines_can_stand_in_the_policy(exact, tmp_path):
     assert found["day"].upper == datetime.date(2025, 12, 31).toordinal()
     assert set(found["note"].values) == {"flu", "cold"}
     assert "age" not in found  # its bounds are near enough
+
+
+@pytest.mark.parametrize("size", [0, 1, 40, 62, -1])  # places from the middle, which stands for 0 rows
+def test_a_bin_that_is_shown_by_mistake_proposes_rows_that_a_policy_may_name(size):
+    loaded = policy()
+    stored = json.loads(ChargedProfile.make(loaded, 1).release(plain_sql_over(loaded, []), Ones()))
+    (table,) = stored["tables"]
+    table["sizes"][len(table["sizes"]) // 2 + size] = 500
+    profile = DataProfile.decode(json.dumps(stored).encode())
+    (line,) = [each.line for each in propose_lines(loaded, profile) if each.line.startswith("max_rows")]
+    declared = tables(**tomllib.loads(line))
+    assert 1 <= load(policy_of(declared, epsilon=10)).table("visits").auto_up_to <= 10**6
 
 
 def test_what_it_takes_to_be_seen_is_known_beforehand():

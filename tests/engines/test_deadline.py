@@ -116,9 +116,9 @@ def test_work_in_time_is_never_interrupted_and_nothing_of_it_is_left():
     for _ in range(200):
         with time_limit(60), interrupted_at_limit(lambda: came.append(1)):
             pass
-    with time_limit(0.02), interrupted_at_limit(lambda: came.append(1)):
+    with time_limit(0.5), interrupted_at_limit(lambda: came.append(1)):  # which a busy machine meets too
         pass
-    time.sleep(0.2)
+    time.sleep(0.7)
     assert came == []
     assert not deadline._watch._works
     assert count_watchers() <= 1

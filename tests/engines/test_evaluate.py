@@ -209,9 +209,9 @@ def test_patterns_are_those_of_regular_expressions(text: str, pattern: str) -> N
 
 def test_patterns_take_no_longer_than_both_lengths_say():
     # a search that tried all places would take 3000**7 / 7! steps, over 10**20
-    start = time.monotonic()
+    start = time.process_time()
     assert not is_like("a" * 3000, "%a_" * 7 + "%b")
-    assert time.monotonic() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_parts_of_a_leap_day():

@@ -21,7 +21,7 @@ from tacit.ledger.verify import verify
 LIMITS = limits("3", ada="2", bob="2")
 HALF = noise("0.5")
 NOTHING = BudgetCharge.zero()
-SOON = 5.0  # seconds; a wait for somebody else's patience of 60 would be longer
+SOON = 30.0  # seconds; a wait for somebody else's patience of 60 would be longer
 
 
 @pytest.fixture

@@ -173,9 +173,9 @@ def test_the_interval_is_not_wasteful():
     # A million answers at epsilon 1, 30 % true: half the width over that of the normal law, 1.96 * 0.5/(q sqrt n).
     mechanism, bits = RandomizedResponse(Fraction(1)), ReplayBits(b"many")
     values = np.repeat([1, 0], [300_000, 700_000])
-    start = time.perf_counter()
+    start = time.process_time()
     answers = mechanism.release(values, bits)
-    assert time.perf_counter() - start < 5  # about 0.1 s
+    assert time.process_time() - start < 5  # about 0.1 s
     found = mechanism.estimate(answers, 0.95)
     q = math.tanh(0.5)
     answered = 0.3 * q + (1 - q) / 2

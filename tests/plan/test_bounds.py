@@ -865,11 +865,11 @@ def test_texts_are_put_together_from_a_few():
 def test_bounds_stay_short():
     # 0.3 to the power 10**30 has more digits than there is room for
     scalar: Scalar = call("+", Fraction(1, 3), call("*", "x", Fraction(1, 10**9)))
-    start = time.monotonic()
+    start = time.process_time()
     for _ in range(30):
         scalar = call("power", scalar, 10)
     found = bound(scalar)
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
     assert found.lower is not None and found.upper is not None and 0 <= found.lower < found.upper < Fraction(1, 2**1000)
     assert found.upper.denominator <= 2**1100 and found.step is None
 

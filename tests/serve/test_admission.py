@@ -104,7 +104,7 @@ def test_a_question_that_reaches_the_time_limit_is_charged_and_never_resumed_fre
             await service.ask("ada", slow)
         assert time.monotonic() - started < 60
         assert service.in_use == 0
-        curator.engine._copy = fast
+        curator.engine._copy, service._limit = fast, 60.0
         assert (await service.budget("ada")).to_dict()["own"]["spent"] == "1"
         with pytest.raises(Failed):  # under its own name it has one outcome
             await service.ask("ada", slow)

@@ -175,11 +175,12 @@ def test_a_question_whose_answer_was_lost_twice_is_charged_once(served):
 
 
 def test_a_line_that_stays_broken_is_said(served):
-    with socket.create_server(("127.0.0.1", 0)) as closed:
+    with socket.socket() as closed:  # nobody listens on it, nor can anybody meanwhile
+        closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
-    nobody = tacit.connect(f"https://127.0.0.1:{port}", served.key("ben"), cafile=served.cafile, tries=2)
-    with pytest.raises(LedgerError) as caught:
-        nobody.ask(QUESTIONS[0], epsilon=1)
+        nobody = tacit.connect(f"https://127.0.0.1:{port}", served.key("ben"), cafile=served.cafile, tries=2)
+        with pytest.raises(LedgerError) as caught:
+            nobody.ask(QUESTIONS[0], epsilon=1)
     assert caught.value.code == ErrorCode.LEDGER_UNREACHABLE
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from tests.support.ports import find_free_port
 from tests.support.server_process import run_server_process
 
 import tacit
@@ -104,12 +105,6 @@ def temporary_files(folder: Path) -> str:
     """Where nginx may write without being root."""
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     return "access_log off;\n" + "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in kinds)
-
-
-def find_free_port() -> int:
-    with socket.socket() as trial:
-        trial.bind(("127.0.0.1", 0))
-        return trial.getsockname()[1]
 
 
 def wait_for(port: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -12,6 +11,7 @@ import time
 import httpx
 import pytest
 from tests.support.browser import NARROW, WIDE, chromium, least_contrast, watch
+from tests.support.ports import find_free_port
 
 from tacit.serve import credentials
 from tacit.serve.credentials import IdentityClaim, LinkedIdentity
@@ -25,12 +25,6 @@ USERS = (
     {"sub": "ben-at-work", "email": "ben@example.org", "email_verified": True},
     {"sub": "eve-at-work", "email": "ben@example.org", "email_verified": False},
 )
-
-
-def find_free_port():
-    with socket.socket() as trial:
-        trial.bind(("127.0.0.1", 0))
-        return trial.getsockname()[1]
 
 
 @pytest.fixture(scope="module")

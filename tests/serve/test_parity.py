@@ -67,7 +67,7 @@ def test_a_question_with_parameters_is_the_question_with_its_values_written_out(
 def test_a_value_is_never_read_as_sql(ada):
     for text in ("A' OR 1=1 --", "A'; DROP TABLE visits; --", "\\' OR TRUE --"):
         count = ada.ask("SELECT COUNT(*) AS n FROM visits WHERE ward = $1", parameters=[text], epsilon=1).value
-        assert abs(count) < 60  # no row has that ward: the noise of scale 4 is beyond with probability e^-15 = 3e-7
+        assert abs(count) < 60  # no row has that ward: noise of scale 2 is beyond with probability e^-30 = 1e-13
     with pytest.raises(tacit.ParameterError, match=r"there is no value for \$2: 1 were given"):
         ada.ask("SELECT COUNT(*) FROM visits WHERE ward = $2", parameters=["A"], epsilon=1)
 

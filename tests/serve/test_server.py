@@ -16,6 +16,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from tests.support.ports import find_free_port
 from tests.support.server_process import ServerProcess
 from tests.support.server_process import run_server_process as process
 from typer.testing import CliRunner
@@ -76,8 +77,8 @@ def _verified(policy: Path) -> int:
 def test_a_server_that_is_killed_under_load_loses_nothing_and_overspends_nothing(clinic, full):
     kills, askers, each = (5, 6, 30) if full else (1, 3, 6)
     policy, answers, problems = clinic.policy, {}, []
-    server = ServerProcess(policy, "--http", "0", "--no-postgres")
-    port = str(server.ports["https"])
+    port = str(find_free_port())  # which the next server has too
+    server = ServerProcess(policy, "--http", port, "--no-postgres")
 
     def ask(asker: int) -> None:
         who = ("ada", "ben")[asker % 2]
@@ -265,7 +266,8 @@ def test_a_certificate_of_its_own_is_kept_and_trusted_by_its_file(tmp_path):
 
 
 def test_a_client_that_finds_nobody_says_so(clinic):
-    with socket.create_server(("127.0.0.1", 0)) as free:
+    with socket.socket() as free:  # nobody listens on it, nor can anybody meanwhile
+        free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with tacit.connect(f"http://127.0.0.1:{port}", "tacit_1_2", tries=1) as nobody, pytest.raises(LedgerError):
-        _ = nobody.budget
+        with tacit.connect(f"http://127.0.0.1:{port}", "tacit_1_2", tries=1) as nobody, pytest.raises(LedgerError):
+            _ = nobody.budget

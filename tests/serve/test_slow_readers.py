@@ -57,7 +57,7 @@ def test_a_connection_whose_answer_is_not_taken_is_ended(protocol, monkeypatch):
 
 @pytest.mark.parametrize("protocol", [header_limits.make_h11_protocol, header_limits.make_httptools_protocol])
 def test_one_that_is_taken_slowly_is_not(protocol, monkeypatch):
-    monkeypatch.setattr(header_limits, "SLOWEST_READER", 0.2)
+    monkeypatch.setattr(header_limits, "SLOWEST_READER", 1.0)
     monkeypatch.setattr(header_limits, "LEAST_READ", 1)
 
     async def work():
@@ -68,7 +68,7 @@ def test_one_that_is_taken_slowly_is_not(protocol, monkeypatch):
             size = 0
             while part := await reader.read(1_000_000):
                 size += len(part)
-                await asyncio.sleep(0.01)  # in all, several times as long as one may take nothing
+                await asyncio.sleep(3 * len(part) / SIZE)  # in all, three times as long as one may take nothing
             assert size == SIZE
             writer.close()
 

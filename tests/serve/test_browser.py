@@ -38,7 +38,7 @@ def signed(browser, served):
             storage_state=sessions.get(name),
             **({"viewport": WIDE} | options),
         )
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(60_000)
         contexts.append(context)
         page = context.new_page()
         watch(page)

@@ -71,7 +71,7 @@ def browser():
 @pytest.fixture
 def page(browser, served):
     context = browser.new_context(base_url=served.http, ignore_https_errors=True, viewport=WIDE)
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(60_000)
     made = context.new_page()
     watch(made)
     yield made
@@ -103,7 +103,7 @@ def test_a_linked_account_comes_back_to_the_page_it_wanted(page, served, user, n
 
 def test_it_works_without_scripts(browser, served):
     context = browser.new_context(base_url=served.http, ignore_https_errors=True, java_script_enabled=False)
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(60_000)
     page = context.new_page()
     sign_in(page, "ada-at-work")
     page.get_by_role("button", name="Sign out").wait_for()

@@ -113,7 +113,7 @@ def visit(browser, served):
 
     def make(address=served[0], **options):
         context = browser.new_context(base_url=address, **({"viewport": WIDE} | options))
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(60_000)
         contexts.append(context)
         page = context.new_page()
         watch(page)

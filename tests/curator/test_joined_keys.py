@@ -121,6 +121,26 @@ QUESTIONS = {
     ),
     "SELECT a.s, b.s AS o, COUNT(*) AS n FROM v JOIN p AS a ON a.k = v.k JOIN n ON n.who = v.who"
     " JOIN p AS b ON b.k = n.k GROUP BY 1, 2": "SELECT DISTINCT a.s, b.s FROM p AS a, p AS b",
+    # A private column that is equal to a public one.
+    "SELECT v.k, COUNT(*) AS n FROM v JOIN p ON p.k = v.k GROUP BY v.k": "SELECT k FROM p",
+    "SELECT p.s, v.k, COUNT(*) AS n FROM v JOIN p ON p.k = v.k WHERE p.x > 4 GROUP BY p.s, v.k": (
+        "SELECT s, k FROM p WHERE x > 4"
+    ),
+    "SELECT p.k || v.k AS b, COUNT(*) AS n FROM v JOIN p ON p.k = v.k GROUP BY 1": "SELECT k || k FROM p",
+    "SELECT t.k, p.x, COUNT(*) AS n FROM (SELECT k, x FROM v WHERE x > 3) AS t JOIN p ON t.k = p.k GROUP BY 1, 2": (
+        "SELECT k, x FROM p"
+    ),
+    # Declared keys of a table in which there are others.
+    "SELECT p.x, p.k, COUNT(*) AS n FROM v JOIN p ON p.k = v.k GROUP BY p.x, p.k": "SELECT x, k FROM p",
+    "SELECT p.x, p.x > 4 AS large, COUNT(*) AS n FROM v JOIN p ON p.k = v.k GROUP BY 1, 2": (
+        "SELECT DISTINCT x, x > 4 FROM p"
+    ),
+    "SELECT p.x, q.y, COUNT(*) AS n FROM v JOIN p ON p.k = v.k JOIN q ON q.s = p.s WHERE p.x < 6 GROUP BY 1, 2": (
+        "SELECT DISTINCT p.x, q.y FROM p, q WHERE p.s = q.s AND p.x < 6"
+    ),
+    "SELECT v.x, p.k, v.x > 4 AS large, COUNT(*) AS n FROM v JOIN p ON p.k = v.k GROUP BY 1, 2, 3": (
+        "SELECT v, k, v > 4 FROM p, range(2, 10) AS t(v)"
+    ),
 }
 
 
@@ -173,9 +193,10 @@ def test_one_unit_moves_no_key_and_no_more_than_is_paid_for(sql: str, neighbors:
 @pytest.mark.parametrize(
     "sql",
     [
-        "SELECT v.k, COUNT(*) AS n FROM v JOIN p ON p.k = v.k GROUP BY v.k",
-        "SELECT p.s, v.k, COUNT(*) AS n FROM v JOIN p ON p.k = v.k GROUP BY p.s, v.k",
-        "SELECT p.k || v.k AS b, COUNT(*) AS n FROM v JOIN p ON p.k = v.k GROUP BY 1",
+        "SELECT v.r, COUNT(*) AS n FROM v JOIN p ON p.k = v.k GROUP BY v.r",
+        "SELECT p.s, v.r, COUNT(*) AS n FROM v JOIN p ON p.k = v.k GROUP BY p.s, v.r",
+        "SELECT p.k || v.r AS b, COUNT(*) AS n FROM v JOIN p ON p.k = v.k GROUP BY 1",
+        "SELECT v.k, COUNT(*) AS n FROM v JOIN n ON n.who = v.who AND n.k = v.k GROUP BY v.k",
         # A row that matches nothing has the key NULL, which no public row need have.
         "SELECT p.k, COUNT(*) AS n FROM v LEFT JOIN p ON p.k = v.k GROUP BY p.k",
     ],

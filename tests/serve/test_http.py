@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
 from pathlib import Path
 from uuid import uuid4
@@ -286,6 +287,7 @@ def test_schemathesis_finds_no_500(served, full, tmp_path):
     import subprocess
     import sys
 
+    environment = os.environ | {"SCHEMATHESIS_HOOKS": str(Path(__file__).parent / "schemathesis_hooks.py")}
     command = [
         *(sys.executable, "-m", "schemathesis.cli", "run", f"{served.http}/openapi.json"),
         *("-H", f"Authorization: Bearer {served.key('ben')}", "--tls-verify", str(served.cafile)),
@@ -293,7 +295,9 @@ def test_schemathesis_finds_no_500(served, full, tmp_path):
         *("--max-examples", "200" if full else "5", "--seed", "1", "--no-color"),
         *("--request-timeout", "20"),
     ]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=600)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=600
+    )
     assert done.returncode == 0, done.stdout[-3000:]
 
 

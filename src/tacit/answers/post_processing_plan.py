@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 from typing import Any
 
@@ -10,6 +11,7 @@ from tacit.aggregates.base import Estimator, Releases
 from tacit.answers.argument_bounds import ArgumentBounds
 from tacit.answers.clipping import Clipping
 from tacit.answers.program import Node
+from tacit.answers.stored import GroupKeys
 from tacit.query.nodes import OrderItem, ReleasedKey, ReleasedValue, Scalar
 from tacit.query.types import Key, Type
 
@@ -38,7 +40,10 @@ class OutputColumn:
 
 @dataclass(frozen=True)
 class PostProcessingPlan:
-    """All that post-processing needs, and nothing of the data."""
+    """All that post-processing needs, and nothing of the data.
+
+    `combinations` are the groups where not all combinations of public keys are listed.
+    """
 
     keys: tuple[KeyColumn, ...]
     parts: Releases
@@ -51,6 +56,7 @@ class PostProcessingPlan:
     notes: tuple[str, ...] = ()
     clipping: Clipping | None = None  # until the release says which clip was chosen
     bounds: tuple[ArgumentBounds, ...] = ()  # until the release says which bounds were chosen
+    combinations: tuple[GroupKeys, ...] | None = None
 
     @property
     def is_plain(self) -> bool:
@@ -60,9 +66,17 @@ class PostProcessingPlan:
 
     @property
     def groups(self) -> int | None:
-        """How many groups there are: all combinations of public keys, one without keys; None where it is not known."""
+        """How many public groups there are, one without keys; None where it is not known."""
+        if self.combinations is not None:
+            return len(self.combinations)
         sizes = [None if key.values is None else len(key.values) for key in self.keys]
         return None if None in sizes else prod(size for size in sizes if size is not None)
+
+    def list_groups(self) -> list[GroupKeys]:
+        """The public groups, in their order; none where keys are not public."""
+        if self.combinations is not None:
+            return list(self.combinations)
+        return list(product(*(key.values or () for key in self.keys)))
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cache
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
 
 from tacit.answers.post_processing_plan import PostProcessingPlan
-from tacit.answers.stored import GroupKeys, Release
+from tacit.answers.stored import Release
 from tacit.query.types import Type
 
 if TYPE_CHECKING:
@@ -42,8 +41,7 @@ def connection(process: int) -> DuckDBPyConnection:
 
 def noisy_table(release: Release, plan: PostProcessingPlan, confidence: Fraction) -> pa.Table:
     """The noisy table: a row for each group, its keys k0, k1, ..., and each value v with low and high."""
-    groups: list[GroupKeys] = list(product(*(key.values or () for key in plan.keys)))
-    groups = groups if release.groups is None else release.groups
+    groups = plan.list_groups() if release.groups is None else release.groups
     columns: dict[str, Any] = {"g": pa.array(range(len(groups)), pa.int64())}
     for index, key in enumerate(plan.keys):
         columns[f"k{index}"] = pa.array([group[index] for group in groups], ARROW_TYPES[key.type])

@@ -21,6 +21,7 @@ from tacit.aggregates.registry import function_of
 from tacit.answers.chosen_bounds import SHARE
 from tacit.answers.clipping import Clipping
 from tacit.answers.post_processing_plan import KeyColumn, PostProcessingPlan
+from tacit.answers.stored import GroupKeys
 from tacit.arithmetic import to_rational_between
 from tacit.canonical import canonical_text
 from tacit.errors import ErrorCode, Refused
@@ -72,10 +73,11 @@ class BoundQuestion:
 
     def plan(self, price: Fraction, delta: Fraction) -> Plan:
         """The plan at an epsilon and a delta."""
-        relation, groups = self.relation, self.recipe.groups
+        relation, groups = self.relation, self.halves.groups
         listed = self.reading.listed
         if listed is not None:  # so many are read at most, and no more groups mean no less noise
-            groups = max(MAX_GROUPS, 2 * self.each.groups)
+            most = max(MAX_GROUPS, 2 * self.each.groups)
+            groups = most if groups is None else min(groups, most)
         if groups is None and delta == 0:
             keys = zip(self.query.keys, self.halves.keys, strict=True)
             private = next(key for key, known in keys if known.values is None)
@@ -112,7 +114,7 @@ class BoundQuestion:
             bounds = plan_choice(self.scaled, exact, rows, self.policy.neighbors, choosing)
             loss = Compose((bounds.loss, *(loss.parts if isinstance(loss, Compose) else (loss,))))
             recipe = describe_bounds(self.scaled, [part.need for part in spending.parts], recipe)
-        key = _key(self.policy, exact, spending, listed, bounds)
+        key = _key(self.policy, exact, spending, listed, self.halves.combinations, bounds)
         parts = Releases(_read(part, spending.clipping) for part in spending.parts)
         notes = (*recipe.notes, *about_rows(exact, relation.called, is_clipped=spending.clipping is not None))
         return Plan(
@@ -168,7 +170,7 @@ def bind_reading(reading: Reading, policy: Policy, *, chooses_bounds: bool = Fal
     query, relation, halves, listed, is_kept, notes = reading
     halves, scaled = scale_unbounded(halves, relation) if chooses_bounds else (halves, ())
     said = dict.fromkeys([*notes, *halves.notes, *about_reading(query, relation), *about_constants(query, relation)])
-    if listed is not None and not is_kept:
+    if listed is not None and not is_kept and halves.groups is None:
         said[about_joined_keys(query, halves)] = None
     averages = (a for a in halves.aggregates if a.aggregate.function == "avg" and not a.aggregate.distinct)
     averaged = frozenset(a.required_argument for a in averages)
@@ -180,11 +182,9 @@ def bind_reading(reading: Reading, policy: Policy, *, chooses_bounds: bool = Fal
     recipe = replace(_recipe(query, halves, needed, list(chosen)), notes=tuple(said))
     if listed is not None:
         recipe = replace(recipe, keys=tuple(replace(key, values=None, listed=True) for key in recipe.keys))
-    each = (
-        relation.each
-        if recipe.groups is None
-        else replace(relation.each, groups=min(relation.each.groups, recipe.groups))
-    )
+    each, groups = relation.each, halves.groups
+    if groups is not None:
+        each = replace(each, groups=min(each.groups, groups))
     if recipe.groups is None and listed is None and relation.unit is None and not relation.single and each.rows > 1:
         raise Refused(
             ErrorCode.PRIVATE_KEY,
@@ -255,6 +255,7 @@ def _recipe(
         order=halves.order,
         limit=query.limit,
         offset=query.offset,
+        combinations=halves.combinations,
     )
 
 
@@ -308,6 +309,7 @@ def _key(
     exact: Aggregation,
     spending: Spending,
     listed: PublicRead | None,
+    combinations: tuple[GroupKeys, ...] | None,
     bounds: BoundsChoice | None,
 ) -> str:
     """The name of the private half: equal for questions that differ only in post-processing.
@@ -317,6 +319,7 @@ def _key(
     parts = [(p.need, p.weight if isinstance(p, ClippedPart) else p.mechanism) for p in spending.parts]
     keys: tuple[object, ...] = () if listed is None else (listed.rows,)
     keys += () if spending.clipping is None else (spending.clipping.mechanism,)
+    keys += () if combinations is None else ("combinations", combinations)
     keys += () if bounds is None else ("bounds", 1, bounds.histograms, bounds.scale)
     text = canonical_text((policy.digest, exact, parts, spending.shown, *keys), PLANS)
     return hashlib.sha256(text.encode()).hexdigest()

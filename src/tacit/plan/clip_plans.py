@@ -17,7 +17,6 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import product
 
 from tacit.accounting.filters import GRAINS_PER_EPSILON, format_epsilon
 from tacit.accounting.receipt import ClipStep
@@ -264,7 +263,7 @@ def _recipe_with(recipe: PostProcessingPlan, noise: Laplace) -> PostProcessingPl
 
 def _list_groups(plan: Plan, listed: Sequence[GroupKeys] | None) -> list[GroupKeys]:
     """The groups, which are public: those of declared keys, or those that were read from public tables."""
-    return list(product(*(key.values or () for key in plan.exact.keys))) if listed is None else list(listed)
+    return plan.recipe.list_groups() if listed is None else list(listed)
 
 
 def _profile(

@@ -12,7 +12,6 @@ import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import product
 from typing import Any
 
 from tacit.accounting.filters import GRAINS_PER_EPSILON, compute_charge
@@ -143,7 +142,7 @@ class Plan:
             read = list(listed)
             return Release(read, [self._part(part, exact, read, bits) for part in self.parts])
         if self.shown is None:
-            groups: list[GroupKeys] = list(product(*(key.values or () for key in self.exact.keys)))
+            groups = self.recipe.list_groups()
             return Release(None, [self._part(part, exact, groups, bits) for part in self.parts])
         if isinstance(self.shown.mechanism, Threshold):
             reached = self.shown.mechanism.release(self._selection_counts(exact), bits)
@@ -169,7 +168,7 @@ class Plan:
         shown: list[GroupKeys] | None = None if listed is None else list(listed)
         if self.shown is not None:
             shown = self._select_keys(exact, bits, engine, known)
-        groups = list(product(*(key.values or () for key in self.exact.keys))) if shown is None else shown
+        groups = self.recipe.list_groups() if shown is None else shown
         parts = [part for part in self.parts if isinstance(part, ClippedPart)]
         if not groups:
             return Release(shown, [[] for _ in parts], StoredClip(1, 0, 0))

@@ -60,6 +60,8 @@ def make_plans(question: Question, policy: Policy, most_cells: int | None = None
             former += _plan_otherwise(query, before, question.epsilon, plan)
         if isinstance(plan, Plan):
             former += _former_plans(query, before, question.epsilon, plan)
+        if lists_combinations(plan):
+            former += _plan_otherwise(query, policy.without_dependent_keys, question.epsilon, plan)
         if policy.lists_joined_keys and lists_keys(plan):
             for version in (policy.without_l2_clips, before):
                 former += _plan_otherwise(query, version.without_joined_keys, question.epsilon, plan)
@@ -98,6 +100,11 @@ def _former_plans(query: Query, policy: Policy, epsilon: Any, plan: Plan) -> tup
 def lists_keys(plan: AnyPlan) -> bool:
     """Whether keys of a plan are read from public tables."""
     return any(member.listed is not None for member in plan.members)
+
+
+def lists_combinations(plan: AnyPlan) -> bool:
+    """Whether a plan may list other combinations of its keys than earlier versions did."""
+    return any(member.listed is not None or member.recipe.combinations is not None for member in plan.members)
 
 
 def weighs_keys(plan: AnyPlan) -> bool:

@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tacit.errors import ErrorCode, Refused
+from tacit.plan.dependent_keys import combine, count_groups, list_dependent_keys
 from tacit.plan.flatten import flatten_query
 from tacit.plan.joined_keys import list_joined_keys
 from tacit.plan.public_keys import list_keys, mark_kept
 from tacit.plan.public_tables import PublicRead
 from tacit.plan.relation import Relation
 from tacit.plan.scope import Scope
-from tacit.plan.split import Halves, split
+from tacit.plan.split import MAX_GROUPS, Halves, check_groups, split
 from tacit.policy.model import Policy
 from tacit.query.nodes import Query
 
@@ -56,4 +57,17 @@ def read_query(query: Query, policy: Policy, *, canonical: bool, like: Reading |
         halves = replace(halves, keys=tuple(replace(key, values=None) for key in halves.keys))
     elif canonical and policy.lists_joined_keys:
         listed = list_joined_keys(query, relation.rows, halves, policy)
+    if listed is None:
+        halves = _combine_keys(halves, relation, policy) if canonical else halves
+        check_groups(query, halves)
     return Reading(query, relation, halves, listed, bool(scope.kept), tuple(scope.notes))
+
+
+def _combine_keys(halves: Halves, relation: Relation, policy: Policy) -> Halves:
+    """Both halves with the groups that there are, where public keys depend on each other."""
+    if halves.groups is None:
+        return halves
+    lists = list_dependent_keys(halves.keys, relation.rows, halves.where, policy)
+    if len(lists) == len(halves.keys) or count_groups(lists) > MAX_GROUPS:
+        return halves
+    return replace(halves, combinations=combine(lists, halves.keys))

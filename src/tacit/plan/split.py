@@ -13,6 +13,7 @@ from tacit.aggregates.argument import quote_aggregate
 from tacit.aggregates.base import BoundAggregate
 from tacit.aggregates.registry import function_of
 from tacit.answers.post_processing_plan import OutputColumn
+from tacit.answers.stored import GroupKeys
 from tacit.errors import ErrorCode, Refused, SourceLocation, substitute
 from tacit.plan.bounds import TypedScalar, bind, domain
 from tacit.plan.key_lists import list_keys
@@ -60,6 +61,15 @@ class Halves:
     having: Scalar | None
     order: tuple[OrderItem, ...]
     notes: tuple[str, ...] = ()
+    combinations: tuple[GroupKeys, ...] | None = None  # the groups, where not all combinations of public keys are
+
+    @property
+    def groups(self) -> int | None:
+        """How many groups there are; None where which keys occur is private."""
+        if self.combinations is not None:
+            return len(self.combinations)
+        sizes = [len(key.values) for key in self.keys if key.values is not None]
+        return prod(sizes) if len(sizes) == len(self.keys) else None
 
 
 def split(query: Query, relation: Relation, *, canonical: bool = True) -> Halves:
@@ -97,7 +107,6 @@ class _Splitter:
         )
         for scalar in query.keys:
             self.key(scalar)
-        self.count_groups()
         results = tuple(self.result(output) for output in query.outputs)
         having = (
             None
@@ -180,16 +189,6 @@ class _Splitter:
 
     def is_field(self, column: ColumnReference) -> bool:
         return any(f.name.lower() == column.name.lower() for f in self.relation.fields)
-
-    def count_groups(self) -> None:
-        groups = prod(len(key.values) for key in self.keys if key.values is not None)
-        if groups > MAX_GROUPS and all(key.values is not None for key in self.keys):
-            raise Refused(
-                ErrorCode.TOO_MANY_GROUPS,
-                f"the keys make {groups:,} groups; {MAX_GROUPS:,} is the most",
-                at=find_location(self.query.keys[0]),
-                fix="group by fewer columns, or by coarser ones",
-            )
 
     def result(self, output: SelectItem) -> OutputColumn:
         if is_star(output.scalar):
@@ -311,6 +310,17 @@ class _Splitter:
             case Case(((_, ColumnReference() as column),), Literal(None)):
                 return self.relation.field_of(column).values
         return None
+
+
+def check_groups(query: Query, halves: Halves) -> None:
+    """Refuse a question of more public groups than are listed."""
+    if halves.groups is not None and halves.groups > MAX_GROUPS:
+        raise Refused(
+            ErrorCode.TOO_MANY_GROUPS,
+            f"the keys make {halves.groups:,} groups; {MAX_GROUPS:,} is the most",
+            at=find_location(query.keys[0]),
+            fix="group by fewer columns, or by coarser ones",
+        )
 
 
 def count_of_ones(node: Aggregate) -> Aggregate:

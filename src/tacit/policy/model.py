@@ -178,6 +178,7 @@ class Policy:
     copy: Path | str | None = None
     has_delta: bool = True  # for whoever asks
     lists_joined_keys: bool = True  # of public tables; not where these are too long
+    lists_dependent_keys: bool = True  # in the combinations that occur; not in earlier versions
     weighs_keys: bool = True  # private ones, where a clip is chosen; not in earlier versions
     clips_l2: bool = True  # with Gaussian noise, where a clip is chosen; not in earlier versions
     today: datetime.date | None = None
@@ -296,6 +297,11 @@ class Policy:
     def without_joined_keys(self) -> Policy:
         """The policy for questions whose keys are not listed from joined public tables, because these are too long."""
         return replace(self, lists_joined_keys=False)
+
+    @cached_property
+    def without_dependent_keys(self) -> Policy:
+        """The policy for questions as earlier versions planned them, which listed all combinations of declared keys."""
+        return replace(self, lists_dependent_keys=False)
 
     @cached_property
     def without_key_weights(self) -> Policy:

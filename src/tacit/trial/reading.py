@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ _NUMBERS = frozenset({Type.INT, Type.FLOAT, Type.DATE, Type.TIMESTAMP})
 
 def postprocess_all(releases: Sequence[Release], recipe: PostProcessingPlan) -> Iterator[Rows]:
     """What `finish` shows of each release: the values of its rows, without their error bars."""
-    public: list[GroupKeys] = list(product(*(key.values or () for key in recipe.keys)))
+    public = recipe.list_groups()
     keys = (*(replace(key, values=None) for key in recipe.keys), KeyColumn(Type.INT, None))
     results = [replace(result, name=f"c{index}") for index, result in enumerate(recipe.results)]
     results.append(OutputColumn("number", ReleasedKey(len(recipe.keys)), Type.INT))

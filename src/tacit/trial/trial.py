@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -231,7 +230,7 @@ class PolicyAuditor:
         if plan.recipe.limit is not None:
             return tuple((place,) for place in range(plan.recipe.limit))
         if plan.shown is None:
-            return tuple(product(*(key.values or () for key in plan.exact.keys)))
+            return tuple(plan.recipe.list_groups())
         databases = dict.fromkeys(database for pair in self.pairs_for(plan) for database in (pair.one, pair.other))
         found = {group for database in databases for group in self.exact(plan, database)}
         return tuple(sorted(found, key=repr))

@@ -3,9 +3,10 @@
     SELECT w.side, COUNT(*) FROM visits v JOIN wards w ON w.ward = v.ward GROUP BY w.side
 
 **Rule.** Let every key of a question have declared values, or be computed from columns of public tables that its rows
-are joined with, and matched, or from columns that are equal to these in every row. Then its groups are among the combinations of declared values and of the keys that rows of
-the public tables have, joined among themselves by the equalities between them alone, where those parts of WHERE hold
-that are about them alone. Declared timestamps are left out: they are too many.
+are joined with, and matched, or from columns that are equal to these in every row. Then its groups are among the
+combinations of declared values and of the keys that rows of the public tables have, joined among themselves by the
+equalities between them alone, where those parts of WHERE hold that are about them alone. Declared timestamps are left
+out: they are too many.
 
 *Proof.* A joined row holds one row of each public table, since it found one; these fulfil the equalities between public
 tables and all parts of WHERE. So the key of the joined row is the key of that combination of public rows.

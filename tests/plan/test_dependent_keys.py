@@ -194,6 +194,33 @@ def test_where_leaves_the_combinations_of_what_it_leaves():
     assert planned(moments.format("moment >= TIMESTAMP '2024-03-01 12:34:56'")).recipe.groups == 24 + 5
 
 
+def test_a_condition_within_a_subquery_narrows_one_key_too():
+    sql = "SELECT m, COUNT(*) AS n FROM (SELECT EXTRACT(MONTH FROM day) AS m, n FROM v WHERE {}) AS t GROUP BY m"
+    for where, months in {
+        "day >= DATE '2024-02-01'": [2, 3],
+        "day >= DATE '2023-12-31' AND n > 3": [1, 2, 3, 12],
+        "EXTRACT(DAY FROM day) = 31": [1, 12],
+    }.items():
+        groups = planned(sql.format(where)).recipe.list_groups()
+        assert [month for (month,) in groups] == months
+    assert planned(sql.format("n > 3")).recipe.combinations is None
+
+
+def test_a_cast_key_stays_on_the_grid_of_what_is_cast():
+    sql = "SELECT {} AS k, COUNT(*) AS c FROM v GROUP BY 1"
+    assert planned(sql.format("CAST(FLOOR(n / 5.0) * 5 AS INT)")).recipe.list_groups() == [(k,) for k in (-5, 0, 5, 10)]
+    assert planned(sql.format("(FLOOR(n / 5.0) * 5)::INT")).recipe.groups == 4
+    assert planned(sql.format("CAST(FLOOR(n / 5.0) AS INT)")).recipe.list_groups() == [(k,) for k in (-1, 0, 1, 2)]
+    wide = "SELECT CAST(FLOOR((n + 3) * 1000 / 500.0) * 500 AS INT) AS k, COUNT(*) AS c FROM v GROUP BY 1"
+    assert planned(wide).recipe.groups == 31  # 15,001 integers, which nobody would list
+    rows = make_rows(random.Random(1), 300)
+    engine = open_engine(policy_of(), {"v": rows, "w": rows.select(["who", "day"])})
+    found = dict(answered(planned(sql.format("CAST(FLOOR(n / 5.0) * 5 AS INT)")), engine))
+    engine.close()
+    numbers = [min(12, max(-3, n)) for n in rows["n"].to_pylist() if n is not None]
+    assert found == {k: sum(k <= n < k + 5 for n in numbers) for k in (-5, 0, 5, 10)}
+
+
 @pytest.mark.parametrize(
     "keys",
     [

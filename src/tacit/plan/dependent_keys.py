@@ -33,6 +33,7 @@ from tacit.answers.stored import GroupKeys
 from tacit.engines.scalars import write_scalar
 from tacit.plan.key_sources import KeySources, named_columns
 from tacit.policy.model import Column, Policy
+from tacit.query.conditions import conjuncts
 from tacit.query.functions import Function
 from tacit.query.nodes import (
     Call,
@@ -65,13 +66,17 @@ class KeyList(NamedTuple):
 def list_dependent_keys(
     keys: Sequence[GroupKey], rows: RelationalNode, where: Scalar | None, policy: Policy
 ) -> list[KeyList]:
-    """The lists of keys with public values, by what they depend on; a key that depends on no other has its own."""
+    """The lists of keys with public values, by what they depend on; a key that depends on no other has its own.
+
+    WHERE in a subquery of rows narrows a key as well: of WHERE around it `KeyNarrowing` knows.
+    """
     public = [place for place, key in enumerate(keys) if key.values is not None]
     alone = [KeyList((place,), tuple((value,) for value in keys[place].values or ())) for place in public]
-    if not policy.lists_dependent_keys or len(public) < 2 or prod(len(each.values) for each in alone) > _MOST_PRODUCT:
+    if not policy.lists_dependent_keys or prod(len(each.values) for each in alone) > _MOST_PRODUCT:
         return alone
     found = KeySources.of(rows, [key.scalar for key in keys], where)
     columns = _declared_columns(found, policy)
+    narrowed = {name for part in found.conditions[len(conjuncts(where)) :] for name in named_columns(part)}
     by_column: dict[str, list[int]] = {}
     for place in public:
         names = named_columns(found.keys[place])
@@ -79,7 +84,7 @@ def list_dependent_keys(
             by_column.setdefault(min(names), []).append(place)
     joined: list[KeyList] = []
     for name, places in by_column.items():
-        if len(places) > 1 and name in columns:
+        if name in columns and (len(places) > 1 or name in narrowed):
             values = _list_image(name, columns[name], places, keys, found)
             if 0 < len(values) < prod(len(keys[place].values or ()) for place in places):
                 joined.append(KeyList(tuple(places), values))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import NamedTuple
 
 from tacit.errors import ErrorCode, Refused
@@ -52,15 +53,31 @@ def read_query(query: Query, policy: Policy, *, canonical: bool, like: Reading |
             fix="read public tables where they are; join one to a private table to use it here",
         )
     halves = split(query, relation, canonical=canonical)
+    if canonical and policy.lists_dependent_keys:
+        halves = _list_casts(halves)
     listed = list_keys(query, relation, scope.kept[0], halves, policy) if scope.kept else None
     if listed is not None:
         halves = replace(halves, keys=tuple(replace(key, values=None) for key in halves.keys))
     elif canonical and policy.lists_joined_keys:
         listed = list_joined_keys(query, relation.rows, halves, policy)
-    if listed is None:
+    if listed is not None:
+        halves = replace(halves, combinations=None)
+    else:
         halves = _combine_keys(halves, relation, policy) if canonical else halves
         check_groups(query, halves)
     return Reading(query, relation, halves, listed, bool(scope.kept), tuple(scope.notes))
+
+
+def _list_casts(halves: Halves) -> Halves:
+    """Both halves with the values of keys that are casts, in place of all integers within their bounds."""
+    pairs = zip(halves.keys, halves.cast_values, strict=True)
+    keys = tuple(key if values is None else replace(key, values=values) for key, values in pairs)
+    if keys == halves.keys or any(key.values is None for key in keys):
+        return halves
+    found = replace(halves, keys=keys)
+    if found.groups is None or found.groups > MAX_GROUPS:
+        return halves
+    return replace(found, combinations=tuple(product(*(key.values or () for key in keys))))
 
 
 def _combine_keys(halves: Halves, relation: Relation, policy: Policy) -> Halves:
@@ -68,6 +85,6 @@ def _combine_keys(halves: Halves, relation: Relation, policy: Policy) -> Halves:
     if halves.groups is None:
         return halves
     lists = list_dependent_keys(halves.keys, relation.rows, halves.where, policy)
-    if len(lists) == len(halves.keys) or count_groups(lists) > MAX_GROUPS:
+    if not count_groups(lists) < halves.groups or count_groups(lists) > MAX_GROUPS:
         return halves
     return replace(halves, combinations=combine(lists, halves.keys))

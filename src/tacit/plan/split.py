@@ -62,6 +62,7 @@ class Halves:
     order: tuple[OrderItem, ...]
     notes: tuple[str, ...] = ()
     combinations: tuple[GroupKeys, ...] | None = None  # the groups, where not all combinations of public keys are
+    cast_values: tuple[tuple[Key, ...] | None, ...] = ()  # of each key, where a cast has fewer values than its bounds
 
     @property
     def groups(self) -> int | None:
@@ -94,6 +95,7 @@ class _Splitter:
         self.named = {output.name.lower(): output.scalar for output in query.outputs}
         self.keys: list[GroupKey] = []
         self.key_types: list[Type] = []
+        self.cast_values: list[tuple[Key, ...] | None] = []
         self.known: list[Scalar] = []
         self.aggregates: dict[BoundAggregate, int] = {}  # and their places, in order of appearance
         self.notes: list[str] = []
@@ -127,6 +129,7 @@ class _Splitter:
             having,
             order,
             tuple(self.notes),
+            cast_values=tuple(self.cast_values),
         )
 
     def key(self, scalar: Scalar) -> None:
@@ -152,8 +155,14 @@ class _Splitter:
         values = self.narrowing.values(scalar, values, MAX_RANGE)
         if values is None and found is None and self.canonical:
             values = list_keys(scalar, self.relation, self.narrowing, MAX_RANGE)
+        self.cast_values.append(self.list_cast(scalar, bound))
         others = found is not None and found.other is not None and not self.narrowing.excludes_others(found)
-        if values is not None and bound.nullable and not others and not self.narrowing.demands(scalar):
+        if (
+            (values or self.cast_values[-1]) is not None
+            and bound.nullable
+            and not others
+            and not self.narrowing.demands(scalar)
+        ):
             self.notes.append(about_null_key(scalar, bound))
         if bound.type is Type.FLOAT:
             self.keys.append(self.whole_key(bound, values, scalar))
@@ -161,6 +170,16 @@ class _Splitter:
             return
         self.keys.append(GroupKey(*_with_other(bound.scalar, values, found if others else None)))
         self.key_types.append(bound.type)
+
+    def list_cast(self, scalar: Scalar, bound: TypedScalar) -> tuple[Key, ...] | None:
+        """The values of a float on a grid of whole numbers that is cast to an integer, which stays on it."""
+        match scalar:
+            case Call(Function.CAST, (operand, _)) if bound.type is Type.INT:
+                step = self.relation.bind(operand).step
+                if step is not None and step > 1 and step.denominator == 1:
+                    values = domain(replace(bound, step=step), MAX_RANGE)
+                    return None if values is None else self.narrowing.values(scalar, values, MAX_RANGE)
+        return None
 
     def whole_key(self, bound: TypedScalar, values: tuple[Key, ...] | None, scalar: Scalar) -> GroupKey:
         """A float that is always a whole number, such as FLOOR(age / 10), as an integer."""

@@ -80,8 +80,8 @@ class Analyst(ABC):
             Names the question, so that asking again after a lost connection is the same one, charged once. A question
             to a server has a name of its own by default.
         dialect : str, optional
-            Whose SQL it is where dialects differ: "postgres", "duckdb", "bigquery" or "snowflake". By default the
-            policy's.
+            Whose SQL it is where dialects differ: "postgres", "duckdb", "bigquery", "snowflake" or "mysql". By default
+            the policy's.
 
         Returns
         -------
@@ -143,8 +143,8 @@ class Analyst(ABC):
         confidence : number, default 0.95
             Probability with which each interval covers, from 0.01 to below 1; with `within`, with which it is reached.
         dialect : str, optional
-            Whose SQL it is where dialects differ: "postgres", "duckdb", "bigquery" or "snowflake". By default the
-            policy's.
+            Whose SQL it is where dialects differ: "postgres", "duckdb", "bigquery", "snowflake" or "mysql". By default
+            the policy's.
 
         Returns
         -------

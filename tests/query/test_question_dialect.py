@@ -14,7 +14,7 @@ from tacit.plan.bounds import bind
 from tacit.query.dialects import QuestionDialect
 from tacit.query.nodes import Scalar
 
-POSTGRES, DUCKDB, BIGQUERY, SNOWFLAKE = QuestionDialect
+POSTGRES, DUCKDB, BIGQUERY, SNOWFLAKE, MYSQL = QuestionDialect
 
 
 def read(text: str, dialect: QuestionDialect) -> Scalar:
@@ -29,15 +29,15 @@ def value(text: str, dialect: QuestionDialect) -> object:
 @pytest.mark.parametrize(
     ("text", "values"),
     [
-        ("7 / 2", (3, 3.5, 3.5, 3.5)),
-        ("-7 / 2", (-3, -3.5, -3.5, -3.5)),
-        ("7 / 2.0", (3.5, 3.5, 3.5, 3.5)),
-        ("FLOOR(7 / 2)", (3, 3, 3, 3)),
-        ("7 // 2", (3, 3, 3, 3)),
-        ("LOG(2, 8)", (3, 3, 1 / 3, 3)),
-        ("EXTRACT(DAYOFWEEK FROM DATE '2025-06-29')", (0, 0, 1, 0)),
-        ("DAYOFWEEK(DATE '2025-06-30')", (1, 1, 2, 1)),
-        ("EXTRACT(dow FROM DATE '2025-06-29')", (0, 0, 0, 0)),
+        ("7 / 2", (3, 3.5, 3.5, 3.5, 3.5)),
+        ("-7 / 2", (-3, -3.5, -3.5, -3.5, -3.5)),
+        ("7 / 2.0", (3.5, 3.5, 3.5, 3.5, 3.5)),
+        ("FLOOR(7 / 2)", (3, 3, 3, 3, 3)),
+        ("7 // 2", (3, 3, 3, 3, 3)),
+        ("LOG(2, 8)", (3, 3, 1 / 3, 3, 3)),
+        ("EXTRACT(DAYOFWEEK FROM DATE '2025-06-29')", (0, 0, 1, 0, 0)),
+        ("DAYOFWEEK(DATE '2025-06-30')", (1, 1, 2, 1, 2)),
+        ("EXTRACT(dow FROM DATE '2025-06-29')", (0, 0, 0, 0, 0)),
     ],
 )
 def test_values(text: str, values: tuple[float, ...]) -> None:
@@ -79,3 +79,78 @@ def test_a_reader_is_told_what_depends_on_the_dialect() -> None:
     assert "base 10" in read_question("SELECT LOG(AVG(x)) FROM t").notes[0]
     assert "natural" in read_question("SELECT LOG(AVG(x)) FROM t", dialect=BIGQUERY).notes[0]
     assert not read_question("SELECT LN(AVG(x)) FROM t", datetime.date(2025, 1, 1)).notes
+
+
+def test_double_quotes_are_around_texts_in_bigquery_and_mysql() -> None:
+    for dialect in (BIGQUERY, MYSQL):
+        assert value('"it\'s"', dialect) == "it's" and value('"a""b"', dialect) == 'a"b'
+        assert read("`a b`", dialect) == read('"a b"', POSTGRES)
+        text = 'SELECT COUNT(*) AS n FROM t # all of them\nWHERE s = "flu"'
+        assert read_question(text, dialect=dialect).where == read("s = 'flu'", POSTGRES)
+        for unclear in ("'it\\'s'", '"a\\"b"'):
+            with pytest.raises(Refused, match="backslash"):
+                read(unclear, dialect)
+    assert read_question("SELECT COUNT(*) AS 'all of it' FROM t", dialect=MYSQL).outputs[0].name == "all of it"
+    with pytest.raises(Refused):
+        read_question("SELECT COUNT(*) AS 'all of it' FROM t", dialect=POSTGRES)
+
+
+def test_projects_of_bigquery_have_dashes() -> None:
+    plain = read_question("SELECT COUNT(*) AS n FROM orders AS o", dialect=BIGQUERY)
+    for name in ("bigquery-public-data.shop.orders", "my-project.orders", "`my-project`.shop.orders"):
+        found = read_question(f"SELECT COUNT(*) AS n FROM {name} AS o", dialect=BIGQUERY)
+        assert found.source == plain.source
+    for text, dialect in (("my-project.orders", POSTGRES), ("my - project.orders", BIGQUERY)):
+        with pytest.raises(Refused):
+            read_question(f"SELECT COUNT(*) AS n FROM {text}", dialect=dialect)
+
+
+def test_what_mysql_means() -> None:
+    assert value("LOG(100)", MYSQL) == value("LN(100)", MYSQL)
+    assert value("DATE_FORMAT(DATE '2025-06-29', '%Y-%m %b %e')", MYSQL) == "2025-06 Jun 29"
+    assert value("DATEDIFF('2025-07-01', '2025-06-29')", MYSQL) == 2
+    assert value("IF(1 > 2, 'a', 'b')", MYSQL) == "b"
+    assert read("a <=> b", MYSQL) == read("a IS NOT DISTINCT FROM b", POSTGRES)
+    for text in ("a || b", "WEEK(d)", "YEARWEEK(d)"):
+        with pytest.raises(Refused):
+            read(text, MYSQL)
+    assert read("WEEKOFYEAR(d)", MYSQL) == read("EXTRACT(WEEK FROM d)", POSTGRES)
+    found = read_question("SELECT COUNT(*) AS n FROM t LIMIT 2, 5", dialect=MYSQL)
+    assert (found.limit, found.offset) == (5, 2)
+
+
+# From https://dev.mysql.com/doc/refman/8.4/en/date-and-time-functions.html, and by its rule: units that are complete.
+@pytest.mark.parametrize(
+    ("unit", "earlier", "later", "count"),
+    [
+        ("MONTH", "2003-02-01", "2003-05-01", 3),
+        ("YEAR", "2002-05-01", "2001-01-01", -1),
+        ("MINUTE", "2003-02-01", "2003-05-01 12:05:55", 128885),
+        ("MONTH", "2024-01-31", "2024-02-29", 0),
+        ("MONTH", "2024-01-31 12:00:00", "2024-03-31 11:59:59", 1),
+        ("MONTH", "2024-01-31 12:00:00", "2024-03-31 12:00:00", 2),
+        ("YEAR", "2000-02-29", "2001-02-28", 0),
+        ("DAY", "2024-01-01 18:00:00", "2024-01-02 17:59:59", 0),
+        ("HOUR", "2024-01-01 18:30:00", "2024-01-01 20:29:59", 1),
+    ],
+)
+def test_whole_units_lie_between_two_times_in_mysql(unit: str, earlier: str, later: str, count: int) -> None:
+    one, other = (f"TIMESTAMP '{moment if ' ' in moment else moment + ' 00:00:00'}'" for moment in (earlier, later))
+    assert value(f"TIMESTAMPDIFF({unit}, {one}, {other})", MYSQL) == count
+
+
+@pytest.mark.parametrize("dialect", QuestionDialect)
+def test_null_among_arguments(dialect: QuestionDialect) -> None:
+    is_null = dialect in {BIGQUERY, SNOWFLAKE, MYSQL}
+    absent = {"GREATEST(NULLIF(1, 1), 5)": 5, "LEAST(3, NULLIF(1, 1))": 3, "CONCAT('a', NULLIF('b', 'b'))": "a"}
+    for text, otherwise in absent.items():
+        assert value(text, dialect) == (None if is_null else otherwise)
+    assert value("GREATEST(2, 1 + 4)", dialect) == 5 and value("CONCAT('a', 'b')", dialect) == "ab"
+
+
+def test_conditions_are_added_where_they_are_numbers() -> None:
+    for dialect in (DUCKDB, MYSQL):
+        counted = read("SUM(CASE WHEN x > 1 THEN 1 ELSE 0 END)", dialect)
+        assert read("SUM(x > 1)", dialect) == counted
+        assert read("AVG(x > 1 AND y IS NULL)", dialect) == read("AVG(CAST(x > 1 AND y IS NULL AS INT))", dialect)
+    assert read("SUM(x > 1)", POSTGRES) != counted

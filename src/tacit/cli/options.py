@@ -72,7 +72,8 @@ DialectOption = Annotated[
     str | None,
     typer.Option(
         "--dialect",
-        help="Whose SQL it is where dialects differ: postgres, duckdb, bigquery or snowflake; the policy's by default.",
+        help="Whose SQL it is where dialects differ: postgres, duckdb, bigquery, snowflake or mysql. "
+        "By default the policy's.",
     ),
 ]
 RequestOption = Annotated[

@@ -301,26 +301,31 @@ def age(unit: str, later: TypedScalar, earlier: TypedScalar) -> TypedScalar:
 
     Let k be 32 times the months between, and the days between within a month, which are -30 to 30. For dates in order
     the months that are complete are those between, less one where the days are negative: the whole part of k / 32. In
-    the other order k has the other sign, and so has the age.
+    the other order k has the other sign, and so has the age. Of timestamps k is in microseconds, with the time of day.
     """
     between = Call(Function.SUBTRACT, (_count_by_32(later), _count_by_32(earlier)))
-    whole = Literal(32 * 12 if unit == "year" else 32)
+    whole = Literal((32 * 12 if unit == "year" else 32) * (DAY if later.type is Type.TIMESTAMP else 1))
     if later.lower is not None and earlier.upper is not None and later.lower >= earlier.upper:
         complete: Scalar = Call(Function.QUOTIENT, (between, whole))
     else:
         size = Call(Function.QUOTIENT, (Call(Function.ABS, (between,)), whole))
         complete = Call(Function.MULTIPLY, (Call(Function.SIGN, (between,)), size))
-    inner, one = within_years(later, complete)
-    scalar, other = within_years(earlier, inner)
+    dates = [date_of(end) if end.type is Type.TIMESTAMP else end for end in (later, earlier)]
+    inner, one = within_years(dates[0], complete)
+    scalar, other = within_years(dates[1], inner)
+    read = _to_moment if later.type is Type.TIMESTAMP else to_date
 
     def count(one: Fraction | None, other: Fraction | None) -> Fraction | None:
-        return None if one is None or other is None else Fraction(_age(unit, to_date(one), to_date(other)))
+        return None if one is None or other is None else Fraction(_age(unit, read(one), read(other)))
 
     return _whole(scalar, count(later.lower, earlier.upper), count(later.upper, earlier.lower), one or other)
 
 
 def _count_by_32(date: TypedScalar) -> Scalar:
-    """The number of a date where all months have 32 days."""
+    """The number of a date where all months have 32 days; of a timestamp its microseconds."""
+    if date.type is Type.TIMESTAMP:
+        days = Call(Function.MULTIPLY, (_count_by_32(date_of(date)), Literal(DAY)))
+        return Call(Function.ADD, (days, Call(Function.MOD, (date.scalar, Literal(DAY)))))
     constant = constant_value(date)
     if isinstance(constant, datetime.date):
         return Literal((12 * constant.year + constant.month) * 32 + constant.day)
@@ -329,10 +334,15 @@ def _count_by_32(date: TypedScalar) -> Scalar:
     return Call(Function.ADD, (Call(Function.MULTIPLY, (months, Literal(32))), day))
 
 
+def _to_moment(number: Fraction) -> datetime.date:
+    return to_datetime(int(number))
+
+
 def _age(unit: str, later: datetime.date, earlier: datetime.date) -> int:
     if later < earlier:
         return -_age(unit, earlier, later)
-    months = 12 * (later.year - earlier.year) + later.month - earlier.month - (later.day < earlier.day)
+    months = 12 * (later.year - earlier.year) + later.month - earlier.month
+    months -= later.replace(year=2000, month=1) < earlier.replace(year=2000, month=1)
     return months // 12 if unit == "year" else months
 
 

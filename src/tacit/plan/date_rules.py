@@ -128,8 +128,7 @@ def bind_date_arithmetic(binding: Binding, node: Call, function: Function, opera
     if function is Function.DATE_DIFF:
         return calendar.difference(unit, later, earlier)
     if any(o.type is Type.TIMESTAMP for o in operands[1:]):
-        what, fix = "AGE takes dates, got timestamp", "cast both to dates"
-        raise Refused(ErrorCode.TYPE, what, at=node.at, fix=fix)
+        later, earlier = (as_timestamp(o, node) for o in operands[1:])
     if unit not in {"year", "month"}:
         what = "an age is an interval, which is no number"
         years = f"EXTRACT(YEAR FROM {quote_scalar(node)})"

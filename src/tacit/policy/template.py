@@ -38,7 +38,7 @@ engine = "{engine}"
 {source}
 epoch = 1
 # today = 2025-12-31         # what CURRENT_DATE stands for in questions, which are refused without it
-# dialect = "postgres"       # whose SQL it is where dialects differ, as in 7 / 2; or "duckdb", "bigquery", "snowflake"
+# dialect = "postgres"       # whose SQL it is where dialects differ; or "duckdb", "bigquery", "snowflake", "mysql"
 
 # Where spending is recorded, durably: a file, or a database that several hosts share. The key signs receipts. The
 # witness notices an older copy of the ledger, best from another disk. What is not named lies beside this file.

@@ -10,7 +10,7 @@ from tacit.query.call_syntax import constant_number, constant_text
 from tacit.query.date_calls import build_date, build_timestamp, read_digits
 from tacit.query.dialects import QuestionDialect
 from tacit.query.expression_cursor import ExpressionCursor
-from tacit.query.functions import COMPARISONS, CONDITIONS, DATE_PARTS, TIME_PARTS, Function
+from tacit.query.functions import DATE_PARTS, IS_CONDITION, TIME_PARTS, Function
 from tacit.query.intervals import build_interval
 from tacit.query.nodes import Call, Case, Literal, Scalar, find_location
 from tacit.query.number_calls import MOST_DIGITS
@@ -18,7 +18,6 @@ from tacit.query.refusals import CAST_SUGGESTIONS, TIMESTAMPS, refuse_unsupporte
 from tacit.query.types import EXACT_TYPES, NUMERIC_TYPES, TYPES_BY_NAME, Type
 
 _IS_WHOLE = DATE_PARTS | TIME_PARTS | {Function.FLOOR, Function.CEIL}
-_IS_CONDITION = COMPARISONS | CONDITIONS | {Function.IN, Function.IS_NULL, Function.LIKE}
 
 
 def read_type(parser: ExpressionCursor) -> tuple[str, tuple[int, ...]]:
@@ -72,7 +71,7 @@ def build_cast(
             return operand
         case Call(Function.TO_CHAR) if wanted is Type.INT and (digits_of := read_digits(operand)) is not None:
             return digits_of
-        case Call(function=function) if wanted is Type.INT and function in _IS_CONDITION:
+        case Call(function=function) if wanted is Type.INT and function in IS_CONDITION:
             opposite = Call(Function.NOT, (operand,), at)
             return Case(((operand, Literal(1)), (opposite, Literal(0))), Literal(None), at)
     return Call(Function.CAST, (operand, Literal(kind)), at)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from tacit.errors import ErrorCode, Refused, SourceLocation, substitute
-from tacit.query.lexer import QUESTION, LexicalError, Token, scan
+from tacit.query.lexer import QUESTION, LexicalDialect, LexicalError, Token, scan
 from tacit.query.refusals import (
     MAX_CHARACTERS,
     MAX_DEPTH,
@@ -60,13 +60,13 @@ def refuse_text(error: LexicalError, places: LineIndex) -> Refused:
     return Refused(ErrorCode.SYNTAX, error.message, at=at, fix=error.fix)
 
 
-def tokenize(text: str, places: LineIndex) -> tuple[list[Token], dict[int, int]]:
+def tokenize(text: str, places: LineIndex, dialect: LexicalDialect) -> tuple[list[Token], dict[int, int]]:
     """Return the tokens, with an end after the last, and for each opening bracket the index of its closing one."""
     tokens: list[Token] = []
     opened: list[int] = []
     closing: dict[int, int] = {}
     try:
-        for token in scan(text, QUESTION):
+        for token in scan(text, dialect):
             _check_token(token, places)
             if tokens and _is_raw(tokens[-1], token):
                 tokens.pop()
@@ -135,9 +135,9 @@ def _check_neighbors(before: Token | None, token: Token, places: LineIndex) -> N
 class TokenCursor:
     """The tokens of a question, and how far they have been read."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, dialect: LexicalDialect = QUESTION) -> None:
         self._places = LineIndex(text)
-        self.tokens, self.closing = tokenize(text, self._places)
+        self.tokens, self.closing = tokenize(text, self._places, dialect)
         self.index = 0
         self.after_column = 0  # where the last column ended
 

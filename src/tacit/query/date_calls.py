@@ -157,6 +157,8 @@ def _difference(written: CallSyntax) -> Scalar:
 
     It is how many units begin between both. Days, hours, minutes and seconds are those of `DAYS` and `QUOTIENT`.
     """
+    if written.dialect is QuestionDialect.MYSQL and written.name == "timestampdiff":
+        return _whole_difference(written)
     usage = "DATE_DIFF('day', a, b)"
     check_count(written, 2, 3, usage)
     if len(written.arguments) == 2:
@@ -178,7 +180,7 @@ def _difference(written: CallSyntax) -> Scalar:
 
 
 def _whole_difference(written: CallSyntax) -> Call:
-    """TIMESTAMP_DIFF(to, from, HOUR): whole units of time, as BigQuery counts them."""
+    """TIMESTAMP_DIFF(to, from, HOUR), and MySQL's TIMESTAMPDIFF(HOUR, from, to): whole units of time."""
     usage = "TIMESTAMP_DIFF(a, b, HOUR)"
     check_count(written, 3, 3, usage)
     unit, (one, other), is_first = _take_unit(written)
@@ -187,6 +189,8 @@ def _whole_difference(written: CallSyntax) -> Call:
 
 
 def _count_periods(unit: str, later: Scalar, earlier: Scalar, written: CallSyntax) -> Call:
+    if unit in {"month", "year"} and written.dialect is QuestionDialect.MYSQL:
+        return Call(Function.AGE, (Literal(unit), later, earlier), written.at)
     if unit not in PERIODS:
         fix = f"count {', '.join(PERIODS)}; date_diff counts the months that begin between both"
         raise refuse_unsupported(f"{written.name.upper()} in {unit}", fix, written.at)
@@ -281,7 +285,8 @@ def _time_slice(written: CallSyntax) -> Call:
 
 def _dayofweek(written: CallSyntax) -> Call:
     check_count(written, 1, 1, "DAYOFWEEK(d)")
-    return _weekday(written.arguments[0], written, from_one=written.dialect is QuestionDialect.BIGQUERY)
+    from_one = written.dialect in {QuestionDialect.BIGQUERY, QuestionDialect.MYSQL}
+    return _weekday(written.arguments[0], written, from_one=from_one)
 
 
 def _weekday(value: Scalar, written: CallSyntax, *, from_one: bool) -> Call:

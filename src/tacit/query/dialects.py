@@ -28,7 +28,11 @@ class QuestionDialect(StrEnum):
     DUCKDB = "duckdb"
     BIGQUERY = "bigquery"
     SNOWFLAKE = "snowflake"
+    MYSQL = "mysql"
 
+
+STRICT_DIALECTS = frozenset({QuestionDialect.BIGQUERY, QuestionDialect.SNOWFLAKE, QuestionDialect.MYSQL})
+"""Those in which LEAST, GREATEST and CONCAT are NULL where an argument is; in others they leave NULLs out."""
 
 _TO_TEN = "LOG(x) is to the base 10, as in PostgreSQL; LN(x) is the natural logarithm."
 _FROM_ZERO = "DAYOFWEEK counts from Sunday, which is 0; EXTRACT(isodow FROM d) from Monday, which is 1."
@@ -38,12 +42,14 @@ DIALECT_NOTES: dict[str, dict[QuestionDialect, str]] = {
         QuestionDialect.POSTGRES: _TO_TEN,
         QuestionDialect.DUCKDB: _TO_TEN,
         QuestionDialect.BIGQUERY: "LOG(x) is the natural logarithm, as in BigQuery.",
+        QuestionDialect.MYSQL: "LOG(x) is the natural logarithm, as in MySQL.",
     },
     "dayofweek": {
         QuestionDialect.POSTGRES: _FROM_ZERO,
         QuestionDialect.DUCKDB: _FROM_ZERO,
         QuestionDialect.BIGQUERY: "DAYOFWEEK counts from Sunday, which is 1, as in BigQuery.",
         QuestionDialect.SNOWFLAKE: _FROM_ZERO,
+        QuestionDialect.MYSQL: "DAYOFWEEK counts from Sunday, which is 1, as in MySQL.",
     },
     "regexp_like": {
         QuestionDialect.POSTGRES: _ANYWHERE,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tacit.errors import ErrorCode, Refused, SourceLocation
+from tacit.query.dialects import QuestionDialect
 from tacit.query.expression_parser import ExpressionParser
 from tacit.query.function_calls import Aggregates
 from tacit.query.nodes import (
@@ -69,8 +70,8 @@ class CommonTable:
 class FromParser(ExpressionParser):
     """Reads what a query is over."""
 
-    def __init__(self, text: str, aggregates: Aggregates) -> None:
-        super().__init__(text, aggregates)
+    def __init__(self, text: str, aggregates: Aggregates, dialect: QuestionDialect) -> None:
+        super().__init__(text, aggregates, dialect)
         self.parts: dict[str, CommonTable] = {}  # by name in small letters
         self.sources = 0
         self.nodes = 0
@@ -267,7 +268,7 @@ class FromParser(ExpressionParser):
             if self.token.kind == "word" and self.after() == "(":
                 at = self.through(start, self.closing[self.index + 1])
                 raise refuse_unsupported("a table function", "name a table of the policy", at)
-            names.append(self.name("a table"))
+            names.append(self._dashed_name() if self.dialect is QuestionDialect.BIGQUERY else self.name("a table"))
             if not self.accept("."):
                 break
         schemas = tuple(name.lower() for name in names[:-1])
@@ -278,6 +279,17 @@ class FromParser(ExpressionParser):
             fix = "the policy has one table of that name: write the same schema, or none"
             raise Refused(ErrorCode.AMBIGUOUS, what, at=self.since(start), fix=fix)
         return names
+
+    def _dashed_name(self) -> str:
+        """A name that may have dashes in it without quotes, as projects have in BigQuery."""
+        name = self.name("a table")
+        while self.sees("-") and self.tokens[self.index - 1].end == self.token.start:
+            follows = self.tokens[self.index + 1]
+            if follows.kind not in {"word", "number"} or follows.start != self.token.end:
+                break
+            name += f"-{follows.text}"
+            self.index += 2
+        return name
 
     def _brackets(self, start: int) -> FromItem:
         """A subquery, or a join in brackets. A join that has a name is a subquery of all its columns."""

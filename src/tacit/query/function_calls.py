@@ -18,11 +18,14 @@ from tacit.query.call_syntax import Build, check_count, count_arguments
 from tacit.query.call_syntax import CallSyntax as CallSyntax
 from tacit.query.call_syntax import refuse_usage as refuse_usage
 from tacit.query.dialect_names import ALIASES, PLAIN
-from tacit.query.functions import Function
+from tacit.query.dialects import STRICT_DIALECTS, QuestionDialect
+from tacit.query.functions import IS_CONDITION, Function
 from tacit.query.nodes import Aggregate, Call, Case, Literal, Scalar
 from tacit.query.refusals import MAX_ITEMS, refuse_too_large, refuse_unsupported
 
 BUILDERS: dict[str, Build] = {**number_calls.BUILDERS, **text_calls.BUILDERS, **date_calls.BUILDERS}
+_ADDS_CONDITIONS = frozenset({QuestionDialect.DUCKDB, QuestionDialect.MYSQL})
+_FROM_SUNDAY = {"week": "WEEKOFYEAR(d)", "yearweek": "DATE_FORMAT(d, '%x%v')"}  # what MySQL means by them
 FUNCTION_NAMES = frozenset({*PLAIN, *BUILDERS})
 
 
@@ -52,8 +55,22 @@ def build_call(written: CallSyntax, aggregates: Aggregates) -> Scalar:
     if known in PLAIN:
         function, least, most, usage = PLAIN[known]
         check_count(written, least, most, usage)
-        return Call(function, written.arguments, written.at)
+        if written.dialect is QuestionDialect.MYSQL and written.name in _FROM_SUNDAY:
+            fix = f"count ISO weeks: {_FROM_SUNDAY[written.name]}"
+            raise refuse_unsupported(f"{written.name.upper()} by weeks that start on Sunday", fix, written.at)
+        found = Call(function, written.arguments, written.at)
+        is_strict = function in {Function.LEAST, Function.GREATEST} and written.dialect in STRICT_DIALECTS
+        return _null_where_one_is(found) if is_strict else found
     return BUILDERS[known](written)
+
+
+def _null_where_one_is(call: Call) -> Scalar:
+    """A call that is NULL where one of its arguments is, which it would leave out."""
+    absent = [Call(Function.IS_NULL, (each,), call.at) for each in call.arguments if not isinstance(each, Literal)]
+    if not absent:
+        return call
+    condition = absent[0] if len(absent) == 1 else Call(Function.OR, tuple(absent), call.at)
+    return Case(((condition, Literal(None)),), call, call.at)
 
 
 def _only_aggregates(written: CallSyntax) -> Refused:
@@ -77,6 +94,8 @@ def _aggregate(written: CallSyntax, syntax: AggregateSyntax) -> Aggregate:
         raise refuse_unsupported(f"{name}(DISTINCT ...)", f"count every row: {plain}", written.at, plain)
     if written.within is not None and not syntax.takes_order:
         raise refuse_usage(f"WITHIN GROUP in {name}", written, syntax.usage.format(name), "leave it out")
+    if name in {"SUM", "AVG"} and written.dialect in _ADDS_CONDITIONS:
+        written = replace(written, arguments=tuple(_as_number(each, name) for each in written.arguments))
     found = syntax.read(written)
     if written.where is None:
         return replace(found, at=written.at)
@@ -85,6 +104,16 @@ def _aggregate(written: CallSyntax, syntax: AggregateSyntax) -> Aggregate:
         case Case(((condition, value),), Literal(None), at) if at == written.at:  # which COUNT_IF(c) has made
             where, chosen = Call(Function.AND, (condition, where), written.at), value
     return replace(found, argument=Case(((where, chosen),), Literal(None), written.at), at=written.at)
+
+
+def _as_number(argument: Scalar, name: str) -> Scalar:
+    """A condition as the number that it is in some dialects: one where it holds, and otherwise zero."""
+    if not isinstance(argument, Call) or argument.function not in IS_CONDITION:
+        return argument
+    if name == "SUM":
+        return Case(((argument, Literal(1)),), Literal(0), argument.at)
+    opposite = Call(Function.NOT, (argument,), argument.at)
+    return Case(((argument, Literal(1)), (opposite, Literal(0))), Literal(None), argument.at)
 
 
 def single_operand(written: CallSyntax) -> Scalar:

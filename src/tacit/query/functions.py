@@ -96,6 +96,7 @@ COMPARISONS = frozenset(
     {Function.EQUAL, Function.UNEQUAL, Function.LESS, Function.LESS_EQUAL, Function.GREATER, Function.GREATER_EQUAL}
 )
 CONDITIONS = frozenset({Function.AND, Function.OR, Function.NOT})
+IS_CONDITION = COMPARISONS | CONDITIONS | {Function.IN, Function.IS_NULL, Function.LIKE}  # what is true or false
 DATE_PARTS = frozenset(
     {
         Function.YEAR,

@@ -1,7 +1,8 @@
 """The tokens of a SQL text, by one pass over it, in the dialect of questions or of PostgreSQL.
 
 Questions (`QUESTION`) have texts in single quotes, names in double ones or in backticks, and two kinds of comment. A
-point between backticks separates names, as in BigQuery. Every other way of quoting is left to `tacit.query.cursor`,
+point between backticks separates names, as in BigQuery. In the dialects of BigQuery and MySQL (`QUOTED_TEXTS`) double
+quotes are around texts, and a comment may start with #. Every other way of quoting is left to `tacit.query.cursor`,
 which refuses it, so nothing that is taken for a text here could be read as words by an engine. PostgreSQL's clients
 (`POSTGRESQL`) write more: escapes, dollar quotes, numbered parameters, comments in comments. Whatever they send as a
 question is read again in the dialect of questions, so where the two differ the question is refused, not misread.
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -69,6 +70,8 @@ class LexicalDialect:
         Words outside of quotes are lower case, and may contain a dollar sign.
     backticks : bool
         Names in backticks, several with points between, as in `project.clinic.visits`.
+    quoted_texts : bool
+        Texts in double quotes, and comments that start with #.
     """
 
     operators: str
@@ -77,6 +80,7 @@ class LexicalDialect:
     nested_comments: bool = False
     folds_words: bool = False
     backticks: bool = False
+    quoted_texts: bool = False
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -91,10 +95,12 @@ class LexicalDialect:
         digits = r"[0-9]++(?:_[0-9]++)*+" if self.digit_groups else r"[0-9]++"
         word = r"[\w$]*+" if self.folds_words else r"\w*+"
         operators = "|".join(map(re.escape, self.operators.split()))
+        line = r"(?:--|\#)" if self.quoted_texts else "--"
+        quoted = "quoted" if self.quoted_texts else "name"
         return re.compile(
-            rf"(?P<space>{space}|--[^\r\n]*+)"
+            rf"(?P<space>{space}|{line}[^\r\n]*+)"
             r"|(?P<comment>/\*)" + (quotes if self.postgresql_quotes else "") + r"|(?P<text>'[^']*+(?:''[^']*+)*+')"
-            r'|(?P<name>"[^"]*+(?:""[^"]*+)*+")'
+            rf'|(?P<{quoted}>"[^"]*+(?:""[^"]*+)*+")'
             + (r"|(?P<backticks>`[^`]*+(?:``[^`]*+)*+`)" if self.backticks else "")
             + rf"|(?P<number>(?:{digits}(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?)"
             rf"|(?P<word>[^\W\d]{word})"
@@ -108,6 +114,7 @@ QUESTION = LexicalDialect(
     digit_groups=True,
     backticks=True,
 )
+QUOTED_TEXTS = replace(QUESTION, quoted_texts=True)
 POSTGRESQL = LexicalDialect(
     operators="!~~* !~* !~~ ~~* ->> :: <= >= <> != || !~ ~* ~~ -> @> <@",
     postgresql_quotes=True,
@@ -139,9 +146,14 @@ def scan(text: str, dialect: LexicalDialect) -> Iterator[Token]:
 
 def _make_token(kind: str, written: str, start: int, dialect: LexicalDialect) -> Token:
     end = start + len(written)
+    if kind in {"text", "quoted"} and dialect.quoted_texts and written.endswith("\\", 0, -1):
+        fix = f"write the quote twice: {2 * written[-1]}"
+        raise LexicalError("a quote after a backslash", fix, start, end, is_unsupported=True)
     match kind:
         case "text":
             return Token(kind, written[1:-1].replace("''", "'"), "", start, end)
+        case "quoted":
+            return Token("text", written[1:-1].replace('""', '"'), "", start, end)
         case "escaped":
             return Token(kind, _ESCAPE.sub(_unescape, written[2:-1]), "", start, end)
         case "name":

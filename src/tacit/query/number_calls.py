@@ -105,10 +105,10 @@ def _div0(written: CallSyntax) -> Case:
 
 
 def _log(written: CallSyntax) -> Call:
-    """LOG(x) is to the base 10, and LOG(b, x) to the base b; in BigQuery natural, and LOG(x, b)."""
+    """LOG(x) is to the base 10, and LOG(b, x) to the base b; in BigQuery and MySQL natural, in BigQuery LOG(x, b)."""
     check_count(written, 2 if written.dialect is QuestionDialect.SNOWFLAKE else 1, 2)
     *bases, value = written.arguments
-    if written.dialect is QuestionDialect.BIGQUERY and not bases:
+    if written.dialect in {QuestionDialect.BIGQUERY, QuestionDialect.MYSQL} and not bases:
         return Call(Function.LN, (value,), written.at)
     if written.dialect is QuestionDialect.BIGQUERY:
         value, *bases = written.arguments

@@ -37,6 +37,8 @@ def read_operation(parser: ExpressionCursor, left: Scalar, level: int, start: in
         return build_same(left, right, at)
     if level in {Precedence.SUM, Precedence.PRODUCT} and (is_interval(left) or is_interval(right)):
         return _build_interval_arithmetic(key, left, right, at)
+    if key == "||" and parser.dialect is QuestionDialect.MYSQL:
+        raise refuse_unsupported("||, which is OR in MySQL,", "write CONCAT(a, b), or OR", at)
     function = INFIX[key][1]
     if function is Function.DIVIDE and parser.dialect is QuestionDialect.POSTGRES:
         function = Function.RATIO

@@ -69,8 +69,8 @@ def parse(
     `today` is the date, or the time, that CURRENT_DATE and NOW() stand for; without one they are refused. `dialect`
     says what a name means that dialects have for several things.
     """
-    parser = _QueryParser(check_text(text), aggregates)
-    parser.today, parser.dialect = today, dialect
+    parser = _QueryParser(check_text(text), aggregates, dialect)
+    parser.today = today
     found = parser.question()
     return replace(found, notes=tuple(dict.fromkeys(parser.notes)))
 
@@ -78,8 +78,8 @@ def parse(
 class _QueryParser(FromParser):
     """Reads queries, clause by clause."""
 
-    def __init__(self, text: str, aggregates: Aggregates) -> None:
-        super().__init__(text, aggregates)
+    def __init__(self, text: str, aggregates: Aggregates, dialect: QuestionDialect) -> None:
+        super().__init__(text, aggregates, dialect)
         self.windows: dict[str, Window] = {}  # of the query that was read last
         self.once: Window | None = None  # the row numbers that its DISTINCT ON means
 

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from tacit.errors import ErrorCode, Refused, SourceLocation
+from tacit.query.dialects import QuestionDialect
 from tacit.query.from_parser import FromParser
 from tacit.query.functions import Function
 from tacit.query.nodes import (
@@ -67,9 +68,10 @@ def _read_star(parser: FromParser) -> ColumnReference | None:
 
 def _read_given_name(parser: FromParser) -> str | None:
     token = parser.token
+    is_quoted = parser.dialect is QuestionDialect.MYSQL
     if parser.accept("AS"):
         token = parser.token
-        if token.kind == "word":
+        if token.kind == "word" or (is_quoted and token.kind == "text"):
             parser.index += 1
             return token.text
         return parser.name("a name")

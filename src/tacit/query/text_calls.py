@@ -12,7 +12,7 @@ from itertools import product
 
 from tacit.errors import SourceLocation
 from tacit.query.call_syntax import MANY, Build, CallSyntax, check_count, constant_number, constant_text
-from tacit.query.dialects import QuestionDialect
+from tacit.query.dialects import STRICT_DIALECTS, QuestionDialect
 from tacit.query.functions import MOST_POSITION, Function
 from tacit.query.nodes import Call, Case, Literal, Scalar
 from tacit.query.refusals import MATCH_FIX, refuse_unsupported, to_printable
@@ -271,9 +271,11 @@ def _matches(written: CallSyntax) -> Scalar:
 
 
 def _concat(written: CallSyntax) -> Call:
-    """CONCAT reads NULL as the empty text, which || does not."""
+    """CONCAT reads NULL as the empty text, which || does not; in some dialects it does not either."""
     check_count(written, 1, MANY, "CONCAT(x, y)")
-    return Call(Function.CONCAT, tuple(_present(argument, written.at) for argument in written.arguments), written.at)
+    is_strict = written.dialect in STRICT_DIALECTS
+    arguments = (each if is_strict else _present(each, written.at) for each in written.arguments)
+    return Call(Function.CONCAT, tuple(arguments), written.at)
 
 
 def _present(argument: Scalar, at: SourceLocation) -> Scalar:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import count
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from tacit.answers.choosing_values import TYPES, ChoosingValue, reads_public, releases_read
 from tacit.answers.program import (
@@ -48,7 +48,7 @@ from tacit.plan.public_tables import (
     separate_where,
 )
 from tacit.plan.relation import Relation
-from tacit.plan.released_joins import read_released_joins
+from tacit.plan.released_joins import read_released_joins, read_rows_of_one
 from tacit.plan.released_query import ReleasedQuery
 from tacit.plan.released_table import ReleasedTable, TableColumn, common_types
 from tacit.plan.released_values import chooses_by_released, place_values, without_values
@@ -137,6 +137,20 @@ def compound(query: Query, policy: Policy) -> Compound:
 def read_joins(query: Query, policy: Policy) -> Query:
     """The question, with IN for a join of rows with the first keys of another one."""
     return read_released_joins(query, lambda source: _is_released(source, policy))
+
+
+_Planned = TypeVar("_Planned")
+
+
+def plan_either(query: Query, policy: Policy, plan: Callable[[Query], _Planned]) -> _Planned:
+    """What a question gives as it is written, or, where that is refused, with values for joins with one row."""
+    values = read_rows_of_one(query, lambda source: _is_released(source, policy))
+    if values == query:
+        return plan(query)
+    try:
+        return plan(query)
+    except Refused:
+        return plan(values)
 
 
 def _is_released(source: FromItem, policy: Policy) -> bool:

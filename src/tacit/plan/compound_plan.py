@@ -17,7 +17,7 @@ from tacit.canonical import canonical_text
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.bind_question import bind_bounded, plan_for, read_epsilon
 from tacit.plan.canonical import PLANS
-from tacit.plan.compound import compound, is_compound, read_joins
+from tacit.plan.compound import compound, is_compound, plan_either, read_joins
 from tacit.plan.flatten import aggregates, flatten_query
 from tacit.plan.plan import Plan
 from tacit.plan.probe import find_empty_clause, list_row_columns
@@ -111,6 +111,10 @@ def plan_question(query: Query, policy: Policy, epsilon: Number | None, *, round
     if nothing is not None:
         return nothing
     query = read_joins(count_values(flatten_query(query), policy), policy)
+    return plan_either(query, policy, lambda read: _plan_query(read, policy, epsilon, rounded=rounded))
+
+
+def _plan_query(query: Query, policy: Policy, epsilon: Number | None, *, rounded: bool) -> AnyPlan:
     if not is_compound(query, policy):
         return plan_for(query, policy, epsilon, rounded=rounded)
     found = compound(query, policy)

@@ -51,6 +51,9 @@ def make_plans(question: Question, policy: Policy, most_cells: int | None = None
         plan: AnyPlan = nothing
     elif question.within is not None:
         plan = plan_within(query, policy, question.within, question.level)  # searched among whole grains
+        if lists_combinations(plan):
+            before = policy.without_dependent_keys
+            former = _plan_before(lambda: plan_within(query, before, question.within or {}, question.level), plan)
     else:
         plan = plan_question(query, policy, question.epsilon)
         before = policy.without_key_weights
@@ -121,8 +124,12 @@ def may_clip_l2(plan: AnyPlan) -> bool:
 
 def _plan_otherwise(query: Query, policy: Policy, epsilon: Any, plan: AnyPlan) -> tuple[AnyPlan, ...]:
     """The plan of earlier versions, which selected keys of joined public tables, none by weight, and clipped no L2."""
+    return _plan_before(lambda: plan_question(query, policy, epsilon), plan)
+
+
+def _plan_before(make: Callable[[], AnyPlan], plan: AnyPlan) -> tuple[AnyPlan, ...]:
     try:
-        found = plan_question(query, policy, epsilon)
+        found = make()
     except Refused:  # it was not answered then
         return ()
     return () if found.key == plan.key else (found,)

@@ -194,10 +194,32 @@ def test_where_leaves_the_combinations_of_what_it_leaves():
     assert planned(moments.format("moment >= TIMESTAMP '2024-03-01 12:34:56'")).recipe.groups == 24 + 5
 
 
+@pytest.mark.parametrize("where", ["", " WHERE ward IN ('north', 'west')", " WHERE ward <> 'west'"])
+@pytest.mark.parametrize(
+    "keys",
+    [
+        "CASE WHEN ward IN ('north', 'Nord', 'west') THEN 'known' ELSE 'rest' END AS a, ward IS NULL AS b",
+        "CASE WHEN ward = 'north' THEN 1 WHEN ward IN ('Nord', 'west') THEN 2 ELSE 3 END AS a, ward IS NULL AS b",
+        "ward IS NULL AS a, COALESCE(ward = 'west', FALSE) AS b",
+    ],
+)
+def test_a_row_with_an_undeclared_value_is_in_the_group_that_its_keys_say(keys, where):
+    wards = [*WARDS, None, "east", "n"] * 3
+    rows = make_rows(random.Random(1), len(wards)).set_column(5, "ward", pa.array(wards))
+    plain = duckdb.connect()
+    plain.register("v", rows)
+    sql = f"SELECT {keys}, COUNT(*) AS rows FROM v{where} GROUP BY 1, 2"
+    engine = open_engine(policy_of(), {"v": rows, "w": rows.select(["who", "day"])})
+    found = {row[:2]: row[2] for row in answered(planned(sql), engine) if row[2]}
+    engine.close()
+    assert found == {row[:2]: row[2] for row in plain.execute(sql).fetchall()}
+
+
 @pytest.mark.parametrize(
     "keys",
     [
         "ward, is_new",  # of two columns
+        "LENGTH(ward) AS a, ward LIKE 'n%' AS b",  # of one, which may hold what is not declared
         "v.day, w.day",
         "EXTRACT(DOW FROM day), n > 4",
         "ward, EXTRACT(MONTH FROM day) % 2",

@@ -7,7 +7,9 @@ declares values or bounds. Listed are the combinations that these keys have for 
 parts of WHERE are true that are about this column alone; with them go all combinations of the other keys.
 
 *Proof that no group is lost.* A value outside the bounds is read as the nearest bound, so every row has the keys of a
-value within. Of a column with declared values a row with another value belongs to no group (`plan/key_lists.py`).
+value within. A column with declared values may hold others, for which CASE has a key as well. So its combinations are
+listed only where the column itself is one of the keys, or WHERE compares it with declared values: a row with another
+value is in no group then.
 
 **Theorem.** The release is (epsilon, delta)-DP as that of all combinations is. *Proof.* The list is a function of the
 question and the policy, and what is released is that of the groups on it, noise included, of fewer groups.
@@ -123,7 +125,7 @@ def _list_image(
     scalars = [found.keys[place] for place in places]
     about = [part for part in found.conditions if named_columns(part) == {name} and not placeholders_of(part)]
     values = _list_values(column, scalars)
-    if values is None:
+    if values is None or (column.values is not None and not _has_declared_value(column.values, scalars, about)):
         return ()
     if column.type is Type.TIMESTAMP:
         grain = _common_grain(scalars, column)
@@ -132,6 +134,18 @@ def _list_image(
     shown = [set(keys[place].values or ()) for place in places]
     image = (row for row in _compute(name, column.type, values, scalars, about))
     return tuple(row for row in image if all(value in known for value, known in zip(row, shown, strict=True)))
+
+
+def _has_declared_value(values: tuple[Key, ...], scalars: list[Scalar], about: list[Scalar]) -> bool:
+    """Whether a column has a declared value in every row that is in a group."""
+    if any(isinstance(scalar, ColumnReference) for scalar in scalars):
+        return True
+    for part in about:
+        match part:
+            case Call(Function.EQUAL | Function.IN, (ColumnReference(), *others)):
+                if all(isinstance(other, Literal) and other.value in values for other in others):
+                    return True
+    return False
 
 
 def _compute(

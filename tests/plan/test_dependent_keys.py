@@ -249,6 +249,16 @@ def test_more_keys_may_be_grouped_by_than_all_combinations_admit():
     assert refused.value.code is ErrorCode.TOO_MANY_GROUPS
 
 
+@pytest.mark.parametrize("depth", [1, 4, 5, 6])
+def test_what_takes_too_long_for_all_values_is_listed_in_all_combinations(depth):
+    rows = "SELECT EXTRACT(DOY FROM wide) AS x FROM v"
+    for _ in range(depth):
+        rows = f"SELECT (x + (x + 3) % 7 + (x + 1) % 11) % 400 AS x FROM ({rows}) AS t"
+    keys = "x > 100 AS a, x > 200 AS b, x > 300 AS c"
+    plan = planned(f"SELECT {keys}, COUNT(*) AS n FROM ({rows}) AS t GROUP BY 1, 2, 3")
+    assert plan.recipe.groups == (4 if depth == 1 else 8)
+
+
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
 @pytest.mark.parametrize("keys", QUESTIONS)
 def test_one_unit_moves_no_more_than_is_paid_for(keys, neighbors):

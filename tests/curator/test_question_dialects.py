@@ -68,7 +68,7 @@ def test_an_ibis_expression_divides_as_ibis_does(curator: Curator) -> None:
     assert float(ada.ask(t.agg(s=(t.x / 2).sum()), epsilon=100).value) == pytest.approx(1.5 * ROWS, abs=2)
 
 
-@pytest.mark.parametrize("dialect", ["mysql", "", "POSTGRES", 3])
+@pytest.mark.parametrize("dialect", ["tsql", "", "POSTGRES", 3])
 def test_a_dialect_that_is_not_known_is_an_error_at_no_cost(curator: Curator, dialect: Any) -> None:
     ada = curator.analyst("ada")
     with pytest.raises(ParameterError) as error:

@@ -221,10 +221,32 @@ def test_a_cast_key_stays_on_the_grid_of_what_is_cast():
     assert found == {k: sum(k <= n < k + 5 for n in numbers) for k in (-5, 0, 5, 10)}
 
 
+@pytest.mark.parametrize("where", ["", " WHERE ward IN ('north', 'west')", " WHERE ward <> 'west'"])
+@pytest.mark.parametrize(
+    "keys",
+    [
+        "CASE WHEN ward IN ('north', 'Nord', 'west') THEN 'known' ELSE 'rest' END AS a, ward IS NULL AS b",
+        "CASE WHEN ward = 'north' THEN 1 WHEN ward IN ('Nord', 'west') THEN 2 ELSE 3 END AS a, ward IS NULL AS b",
+        "ward IS NULL AS a, COALESCE(ward = 'west', FALSE) AS b",
+    ],
+)
+def test_a_row_with_an_undeclared_value_is_in_the_group_that_its_keys_say(keys, where):
+    wards = [*WARDS, None, "east", "n"] * 3
+    rows = make_rows(random.Random(1), len(wards)).set_column(5, "ward", pa.array(wards))
+    plain = duckdb.connect()
+    plain.register("v", rows)
+    sql = f"SELECT {keys}, COUNT(*) AS rows FROM v{where} GROUP BY 1, 2"
+    engine = open_engine(policy_of(), {"v": rows, "w": rows.select(["who", "day"])})
+    found = {row[:2]: row[2] for row in answered(planned(sql), engine) if row[2]}
+    engine.close()
+    assert found == {row[:2]: row[2] for row in plain.execute(sql).fetchall()}
+
+
 @pytest.mark.parametrize(
     "keys",
     [
         "ward, is_new",  # of two columns
+        "LENGTH(ward) AS a, ward LIKE 'n%' AS b",  # of one, which may hold what is not declared
         "v.day, w.day",
         "EXTRACT(DOW FROM day), n > 4",
         "ward, EXTRACT(MONTH FROM day) % 2",
@@ -252,6 +274,27 @@ def test_more_keys_may_be_grouped_by_than_all_combinations_admit():
             "SELECT day, EXTRACT(MONTH FROM day) AS m, n, ward, is_new, COUNT(*) AS c FROM v GROUP BY 1, 2, 3, 4, 5"
         )
     assert refused.value.code is ErrorCode.TOO_MANY_GROUPS
+
+
+def test_keys_of_letters_that_engines_change_in_different_ways_are_not_listed():
+    columns = {"ward": {"type": "text", "values": ["west", "straße"]}}
+    table = {"unit": "who", **caps(2, 3), "columns": columns}
+    policy = load({"privacy": {"epsilon": 1}, "tables": {"v": table}, "analysts": {"ada": {"epsilon": 1}}})
+    for keys in ("UPPER(ward)", "ward, UPPER(ward)", "LOWER(ward) || '!'"):
+        with pytest.raises(Refused) as refused:
+            planned(f"SELECT {keys}, COUNT(*) AS n FROM v GROUP BY ALL", policy)
+        assert refused.value.code is ErrorCode.PRIVATE_KEY
+    assert planned("SELECT LENGTH(ward), COUNT(*) AS n FROM v GROUP BY 1", policy).recipe.groups == 2
+
+
+@pytest.mark.parametrize("depth", [1, 4, 5, 6])
+def test_what_takes_too_long_for_all_values_is_listed_in_all_combinations(depth):
+    rows = "SELECT EXTRACT(DOY FROM wide) AS x FROM v"
+    for _ in range(depth):
+        rows = f"SELECT (x + (x + 3) % 7 + (x + 1) % 11) % 400 AS x FROM ({rows}) AS t"
+    keys = "x > 100 AS a, x > 200 AS b, x > 300 AS c"
+    plan = planned(f"SELECT {keys}, COUNT(*) AS n FROM ({rows}) AS t GROUP BY 1, 2, 3")
+    assert plan.recipe.groups == (4 if depth == 1 else 8)
 
 
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])

@@ -7,7 +7,9 @@ declares values or bounds. Listed are the combinations that these keys have for 
 parts of WHERE are true that are about this column alone; with them go all combinations of the other keys.
 
 *Proof that no group is lost.* A value outside the bounds is read as the nearest bound, so every row has the keys of a
-value within. Of a column with declared values a row with another value belongs to no group (`plan/key_lists.py`).
+value within. A column with declared values may hold others, for which CASE has a key as well. So its combinations are
+listed only where the column itself is one of the keys, or WHERE compares it with declared values: a row with another
+value is in no group then.
 
 **Theorem.** The release is (epsilon, delta)-DP as that of all combinations is. *Proof.* The list is a function of the
 question and the policy, and what is released is that of the groups on it, noise included, of fewer groups.
@@ -27,7 +29,6 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
-from tacit.answers.choosing_values import placeholders_of
 from tacit.answers.released_table import ARROW_TYPES, connection
 from tacit.answers.stored import GroupKeys
 from tacit.engines.scalars import write_scalar
@@ -41,6 +42,7 @@ from tacit.query.nodes import (
     ColumnReference,
     GroupKey,
     Literal,
+    Placeholder,
     RelationalNode,
     Scalar,
     Scan,
@@ -52,6 +54,7 @@ from tacit.query.types import Key, Type
 
 _MOST_VALUES = 50_000  # of a column: more than a century of days
 _MOST_TEXTS = 2_000  # where a text is put together from them
+_MOST_OPERATIONS = 10_000_000  # to compute all keys and conditions for all values: a fraction of a second
 _MOST_PRODUCT = 1_000_000  # of the values of all keys, which engines number
 _WRITES_TEXT = frozenset({Function.CONCAT, Function.REPLACE, Function.LPAD, Function.RPAD})
 
@@ -80,7 +83,7 @@ def list_dependent_keys(
     by_column: dict[str, list[int]] = {}
     for place in public:
         names = named_columns(found.keys[place])
-        if len(names) == 1 and not placeholders_of(found.keys[place]):
+        if len(names) == 1 and not _has_placeholder(found.keys[place]):
             by_column.setdefault(min(names), []).append(place)
     joined: list[KeyList] = []
     for name, places in by_column.items():
@@ -126,17 +129,35 @@ def _list_image(
 ) -> tuple[GroupKeys, ...]:
     """The combinations of some keys for all values of the column that they are computed from; empty where not known."""
     scalars = [found.keys[place] for place in places]
-    about = [part for part in found.conditions if named_columns(part) == {name} and not placeholders_of(part)]
+    about = [part for part in found.conditions if named_columns(part) == {name} and not _has_placeholder(part)]
     values = _list_values(column, scalars)
-    if values is None:
+    if values is None or (column.values is not None and not _has_declared_value(column.values, scalars, about)):
         return ()
     if column.type is Type.TIMESTAMP:
         grain = _common_grain(scalars, column)
         grains = [_find_grain(part, column) for part in about]
         about = [part for part, own in zip(about, grains, strict=True) if own is not None and own % (grain or 1) == 0]
+    if len(values) * sum(1 for part in (*scalars, *about) for _ in walk(part)) > _MOST_OPERATIONS:
+        return ()
     shown = [set(keys[place].values or ()) for place in places]
     image = (row for row in _compute(name, column.type, values, scalars, about))
     return tuple(row for row in image if all(value in known for value, known in zip(row, shown, strict=True)))
+
+
+def _has_placeholder(scalar: Scalar) -> bool:
+    return any(isinstance(node, Placeholder) for node in walk(scalar))
+
+
+def _has_declared_value(values: tuple[Key, ...], scalars: list[Scalar], about: list[Scalar]) -> bool:
+    """Whether a column has a declared value in every row that is in a group."""
+    if any(isinstance(scalar, ColumnReference) for scalar in scalars):
+        return True
+    for part in about:
+        match part:
+            case Call(Function.EQUAL | Function.IN, (ColumnReference(), *others)):
+                if all(isinstance(other, Literal) and other.value in values for other in others):
+                    return True
+    return False
 
 
 def _compute(

@@ -68,6 +68,8 @@ def list_joined_keys(query: Query, rows: RelationalNode, halves: Halves, policy:
     scalars = [key.scalar for key in halves.keys]
     found = KeySources.of(rows, scalars, halves.where, lambda node: _is_public(node, policy))
     tables = [source.rows for source in found.sources if source.matched and _is_public(source.rows, policy)]
+    if not tables:
+        return None
     owners = {name: place for place, table in enumerate(tables) for name in column_names(table)}
     if policy.lists_dependent_keys:
         found.keys = [_in_public_columns(scalar, found.equalities, owners) for scalar in found.keys]

@@ -21,6 +21,8 @@ from tacit.query.nodes import (
     walk,
 )
 
+_MOST_PARTS = 4_000  # of what is said of the columns of a source
+
 
 class RowSource(NamedTuple):
     """A node that rows are made of; where it is not `matched`, a row may have found none there and hold NULLs."""
@@ -49,17 +51,27 @@ class KeySources:
         where: Scalar | None,
         is_source: Callable[[RelationalNode], bool] = lambda node: False,
     ) -> KeySources:
-        """What rows are made of: nodes that are a source, and below projections and joins those that are neither."""
+        """What rows are made of: nodes that are a source, and below projections and joins those that are neither.
+
+        A projection is a source too where keys and conditions would have too many parts in terms of what is below it.
+        """
         found = cls(list(keys), conjuncts(where))
         found._collect(rows, is_source)
         return found
+
+    def _count_parts(self, known: dict[str, Scalar]) -> int:
+        """How many parts keys, conditions and equalities have, with what columns stand for in place of their names."""
+        sizes = {name: sum(1 for _ in walk(scalar)) for name, scalar in known.items()}
+        scalars = (*self.keys, *self.conditions, *(side for pair in self.equalities for side in pair))
+        parts = (node for scalar in scalars for node in walk(scalar))
+        return sum(sizes.get(node.name, 1) if isinstance(node, ColumnReference) else 1 for node in parts)
 
     def _collect(self, rows: RelationalNode, is_source: Callable[[RelationalNode], bool]) -> None:
         if is_source(rows):
             self.sources.append(RowSource(rows, matched=True))
             return
         match rows:
-            case Projection(source, columns, where):
+            case Projection(source, columns, where) if self._count_parts(dict(columns)) <= _MOST_PARTS:
                 known = dict(columns)
                 self.keys = [_replace(scalar, known) for scalar in self.keys]
                 self.conditions = [_replace(scalar, known) for scalar in self.conditions] + conjuncts(where)

@@ -7,7 +7,7 @@ from tacit.query.nodes import Aggregate, Call, Case, Scalar
 
 _NUMERIC = DATE_PARTS | {
     *(Function.HOUR, Function.MINUTE, Function.SECOND, Function.EPOCH, Function.AGE),  # EXTRACT, DATE_PART
-    *(Function.FLOOR, Function.CEIL, Function.ROUND, Function.TRUNC, Function.SIGN, Function.POWER),
+    *(Function.FLOOR, Function.CEIL, Function.ROUND, Function.TRUNC, Function.SIGN, Function.POWER, Function.DIV),
 }
 _LIKE_THEIR_ARGUMENTS = {
     *(Function.ADD, Function.SUBTRACT, Function.MULTIPLY, Function.RATIO, Function.MOD, Function.NEGATE, Function.ABS),
@@ -18,8 +18,8 @@ _LIKE_THEIR_ARGUMENTS = {
 def has_integer_type(scalar: Scalar) -> bool:
     """Whether PostgreSQL has an integer type for a scalar whose values are whole numbers.
 
-    EXTRACT is numeric there, and FLOOR and ROUND of an integer are of double precision: EXTRACT(DAY FROM d) / 7 has a
-    fraction, though both sides are whole numbers. What is computed from such a number is one.
+    EXTRACT and DIV are numeric there, and FLOOR and ROUND of an integer are of double precision: EXTRACT(DAY FROM d) /
+    7 has a fraction, though both sides are whole numbers. What is computed from such a number is one.
     """
     match scalar:
         case Call(function) if function in _NUMERIC:

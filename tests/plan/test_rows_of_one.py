@@ -51,6 +51,10 @@ CONSTANTS = "(SELECT DATE '2025-03-01' AS lo, 5 AS least) AS p"
             f"SELECT k, COUNT(*) * 1.0 / {N} AS c FROM v GROUP BY k",
         ),
         (f"SELECT COUNT(*) AS c FROM v CROSS JOIN {ONE} WHERE x > t.m", f"SELECT COUNT(*) AS c FROM v WHERE x > {M}"),
+        (
+            "SELECT COUNT(*) AS c FROM v CROSS JOIN (SELECT AVG(x) AS x FROM v) AS t WHERE v.x > t.x",
+            "SELECT COUNT(*) AS c FROM v WHERE x > (SELECT AVG(x) AS x FROM v)",
+        ),
         (f"SELECT COUNT(*) AS c FROM v JOIN {ONE} ON x > t.m", f"SELECT COUNT(*) AS c FROM v WHERE x > {M}"),
         (f"SELECT COUNT(*) AS c FROM {ONE} JOIN v ON v.x > m", f"SELECT COUNT(*) AS c FROM v WHERE x > {M}"),
         (
@@ -99,6 +103,10 @@ def test_names_of_the_select_list_come_first_in_order_by():
         f"SELECT COUNT(*) AS c FROM v JOIN {ONE} ON x = t.m",  # noise is equal to nothing
         "SELECT COUNT(*) AS c FROM v CROSS JOIN (SELECT AVG(x) AS m FROM v HAVING COUNT(*) > 3) AS t WHERE x > m",
         "SELECT COUNT(*) AS c FROM v CROSS JOIN (SELECT AVG(x) AS m FROM v LIMIT 0) AS t WHERE x > m",
+        f"SELECT k, n, COUNT(*) AS c FROM v CROSS JOIN {ONE} GROUP BY ROLLUP (n, k)",  # keys by their places
+        "SELECT COUNT(*) AS c FROM v CROSS JOIN (SELECT AVG(x) AS x FROM v) AS t WHERE x > t.x",  # a name of both
+        "SELECT COUNT(*) AS c FROM (SELECT x AS a FROM v) CROSS JOIN (SELECT AVG(x) AS a FROM v) AS t WHERE a > t.a",
+        "SELECT x, COUNT(*) AS c FROM v CROSS JOIN (SELECT AVG(x) AS x FROM v) AS t GROUP BY x",
         "SELECT COUNT(*) AS c FROM v CROSS JOIN (SELECT k, AVG(x) AS m FROM v GROUP BY k) AS t WHERE x > m",
     ],
 )

@@ -144,13 +144,29 @@ _Planned = TypeVar("_Planned")
 
 def plan_either(query: Query, policy: Policy, plan: Callable[[Query], _Planned]) -> _Planned:
     """What a question gives as it is written, or, where that is refused, with values for joins with one row."""
-    values = read_rows_of_one(query, lambda source: _is_released(source, policy))
-    if values == query:
-        return plan(query)
     try:
         return plan(query)
-    except Refused:
-        return plan(values)
+    except Refused as error:
+        refused = error
+    values = read_rows_of_one(
+        query, lambda source: _is_released(source, policy), lambda source: _column_names(source, policy)
+    )
+    if values == query:
+        raise refused
+    return plan(values)
+
+
+def _column_names(source: FromItem, policy: Policy) -> frozenset[str]:
+    """The names of the columns of a source, in small letters, as far as they are written or declared."""
+    match source:
+        case Join(left, right) | SemiJoin(left, right):
+            return _column_names(left, policy) | _column_names(right, policy)
+        case DerivedTable(Query() as query):
+            return frozenset(output.name.lower() for output in query.outputs)
+        case TableReference(name):
+            table = policy.table(name)
+            return frozenset() if table is None else frozenset(column.name.lower() for column in table.columns)
+    return frozenset()
 
 
 def _is_released(source: FromItem, policy: Policy) -> bool:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from tacit.errors import ErrorCode, Refused
 from tacit.plan.connect import all_of
 from tacit.plan.flatten import aggregates
 from tacit.plan.released_values import is_listed
@@ -48,24 +49,37 @@ from tacit.query.nodes import (
 _OF_ONE_VALUE = frozenset({"min", "max", "avg"})  # of equal values that value
 
 
-def read_rows_of_one(query: Query, is_released: Callable[[FromItem], bool]) -> Query:
-    """The query and those in FROM, with values in place of the columns of questions of one row, and of constants."""
-    source = _read_inside(query.source, is_released)
+def read_rows_of_one(
+    query: Query,
+    is_released: Callable[[FromItem], bool],
+    column_names: Callable[[FromItem], frozenset[str]],
+) -> Query:
+    """The query and those in FROM, with values in place of the columns of questions of one row, and of constants.
+
+    Refused where a name means a column of both sides. `column_names` tells those of a source, in small letters.
+    """
+    source = _read_inside(query.source, is_released, column_names)
     query = query if source == query.source else replace(query, source=source)
+    if query.sets is not None:  # which tell keys by their places
+        return query
     while (found := _find_one_row(query.source, is_released)) is not None:
         join, one = found
         rows = _replace_join(query.source, join, join.left if join.right is one else join.right)
         conditions = [*conjuncts(query.where), *(part for part in conjuncts(join.on) if part != Literal(True))]
-        query = _read_values(replace(query, source=rows, where=all_of(conditions, query.where)), one)
+        query = replace(query, source=rows, where=all_of(conditions, query.where))
+        query = _read_values(query, one, column_names(rows))
     return query
 
 
-def _read_inside(source: FromItem, is_released: Callable[[FromItem], bool]) -> FromItem:
+def _read_inside(
+    source: FromItem, is_released: Callable[[FromItem], bool], column_names: Callable[[FromItem], frozenset[str]]
+) -> FromItem:
     match source:
         case Join(left, right) | SemiJoin(left, right):
-            return replace(source, left=_read_inside(left, is_released), right=_read_inside(right, is_released))
+            left, right = (_read_inside(side, is_released, column_names) for side in (left, right))
+            return replace(source, left=left, right=right)
         case DerivedTable(Query() as query):
-            return replace(source, query=read_rows_of_one(query, is_released))
+            return replace(source, query=read_rows_of_one(query, is_released, column_names))
     return source
 
 
@@ -112,8 +126,8 @@ def _replace_join(source: FromItem, join: Join, by: FromItem) -> FromItem:
     return replace(source, left=_replace_join(source.left, join, by), right=_replace_join(source.right, join, by))
 
 
-def _read_values(query: Query, one: DerivedTable) -> Query:
-    """The query, with the values of a question of one row in place of its columns."""
+def _read_values(query: Query, one: DerivedTable, others: frozenset[str]) -> Query:
+    """The query, with the values of a question of one row in place of its columns; `others` are those beside it."""
     inner = one.query
     assert isinstance(inner, Query)
     named = {output.name.lower(): output for output in inner.outputs}
@@ -129,6 +143,9 @@ def _read_values(query: Query, one: DerivedTable) -> Query:
                 return None
             if node.table is None and node.name.lower() in skip:
                 return None
+            if node.table is None and node.name.lower() in others:
+                what, first = f"{node.name} is a column of several tables", f"{one.alias}.{node.name}"
+                raise Refused(ErrorCode.AMBIGUOUS, what, at=node.at, fix=f"say which: {first}, or that of the rows")
             output = named.get(node.name.lower())
             if output is None or is_constant:
                 return None if output is None else output.scalar

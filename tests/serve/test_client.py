@@ -64,7 +64,7 @@ def test_a_dialect_is_named_from_afar_as_from_near(ada, served):
     assert far == {None: 3, "postgres": 3, "duckdb": 3.5}
     assert served.curator.analyst("ada").ask(sql, epsilon=0.01, dialect="duckdb").receipt.repeat
     with pytest.raises(ParameterError, match="postgres, duckdb, bigquery, snowflake"):
-        ada.explain(sql, epsilon=0.01, dialect="mysql")
+        ada.explain(sql, epsilon=0.01, dialect="tsql")
 
 
 def test_prices_budgets_and_schemas_read_the_same(ada, served):

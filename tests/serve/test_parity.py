@@ -255,7 +255,7 @@ def test_a_fit_is_refused_alike(ada, near, estimator, sql, target, epsilon):
             "1,000 levels",
         ),
         ({"estimator": "Ridge", "parameters": {"rows": 200, "fit_intercept": 1e400}}, "protocol"),
-        ({"dialect": "mysql"}, "postgres, duckdb, bigquery, snowflake"),
+        ({"dialect": "tsql"}, "postgres, duckdb, bigquery, snowflake"),
         ({"epsilon": "1/0"}, "divides by zero"),
         ({"target": 3}, "protocol"),
     ],

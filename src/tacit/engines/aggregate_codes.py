@@ -53,12 +53,12 @@ from tacit.engines.combinations import (
     join_small_sets,
     join_subsets,
     limit_combinations,
-    names_of,
 )
 from tacit.engines.deadline import seconds_left
 from tacit.engines.key_numbers import KeyNumbers, number_groups
 from tacit.engines.totals import ValueCounts, compute_measure
 from tacit.engines.weigh_groups import list_weights, weigh_groups
+from tacit.query.conditions import named_columns
 from tacit.query.nodes import Aggregation, ExactStatistic, Scalar
 from tacit.query.types import Key
 
@@ -126,12 +126,12 @@ def aggregate_codes(cursor: DuckDBPyConnection, node: Aggregation, coded: CodedT
         return None
     if node.unit is not None and not read.scalars and not any(m.function == "weight" for m in node.measures):
         return _count_rows(node, source.find_units())
-    if not any(names_of(scalar) for scalar in read.scalars):
+    if not any(named_columns(scalar) for scalar in read.scalars):
         return None
     rows = source.count_rows()
     if not 0 < rows <= MAX_BATCH_ROWS:
         return None
-    names = {name for scalar in read.scalars for name in names_of(scalar)}
+    names = {name for scalar in read.scalars for name in named_columns(scalar)}
     if 2 * len(names) * rows > _MOST_BYTES:
         return None
     columns: dict[str, CodedColumn] = {}
@@ -165,8 +165,8 @@ def _plan(
     node: Aggregation, read: CodedRows, columns: Mapping[str, CodedColumn], rows: int, evaluate: _Evaluate
 ) -> _CodedAggregator | None:
     """What is looked up and counted; None where there are too many combinations or groups."""
-    grouped = join_small_sets([names_of(scalar) for scalar in (*read.conditions, *read.keys)], columns)
-    counted = join_subsets(names_of(argument) for argument in read.arguments.values())
+    grouped = join_small_sets([named_columns(scalar) for scalar in (*read.conditions, *read.keys)], columns)
+    counted = join_subsets(named_columns(argument) for argument in read.arguments.values())
     most = limit_combinations(rows, read.scalars)
     if max(count_combinations(names, columns) for names in [*grouped, *counted]) > most or len(grouped) > _MOST_TABLES:
         return None
@@ -174,8 +174,8 @@ def _plan(
     tables = []
     for at, names in enumerate(grouped):
         # A scalar that names no column goes with the first set.
-        conditions = [c for c in read.conditions if _first_superset(names_of(c), grouped) == at]
-        positions = [i for i, key in enumerate(read.keys) if _first_superset(names_of(key), grouped) == at]
+        conditions = [c for c in read.conditions if _first_superset(named_columns(c), grouped) == at]
+        positions = [i for i, key in enumerate(read.keys) if _first_superset(named_columns(key), grouped) == at]
         values = evaluate(names, [*conditions, *(read.keys[i] for i in positions)])
         is_in = np.ones(len(values[0]), np.bool_)
         for value in values[: len(conditions)]:
@@ -195,7 +195,7 @@ def _plan(
     ]
     columns_counted = []
     for at, names in enumerate(counted):
-        arguments = {a: s for a, s in read.arguments.items() if _first_superset(names_of(s), counted) == at}
+        arguments = {a: s for a, s in read.arguments.items() if _first_superset(named_columns(s), counted) == at}
         values = evaluate(names, list(arguments.values()))
         columns_counted.append(_CountedColumns(_combine(names, columns), dict(zip(arguments, values, strict=True))))
     summed = [m.argument for m in node.measures if m.function == "sum"]

@@ -18,10 +18,11 @@ from tacit.engines.coded_columns import (
     view_bits,
 )
 from tacit.engines.coded_rows import CodedRows, JoinedColumn, StackedTables
-from tacit.engines.combinations import Combinations, count_combinations, limit_combinations, names_of
+from tacit.engines.combinations import Combinations, count_combinations, limit_combinations
 from tacit.engines.deadline import seconds_left
 from tacit.engines.layout import UNIT_COLUMN
 from tacit.engines.scalars import write_scalar
+from tacit.query.conditions import named_columns
 from tacit.query.nodes import Scalar
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class _CodedTable:
     def compute(self, scalar: Scalar, most: int) -> _ComputedColumn | None:
         """What a scalar is for each row; None where it has more combinations, or a column is not coded."""
         columns: dict[str, CodedColumn] = {}
-        for name in sorted(names_of(scalar)):
+        for name in sorted(named_columns(scalar)):
             found = None if name == UNIT_COLUMN else self.find_column(name)
             if found is None:
                 return None
@@ -162,7 +163,7 @@ class _CodedStack:
             return None
         scalars = [columns[name] for columns in self._columns]
         joined = [
-            tuple((name, part.joined.get(name)) for name in sorted(names_of(scalar)))
+            tuple((name, part.joined.get(name)) for name in sorted(named_columns(scalar)))
             for part, scalar in zip(self._parts, scalars, strict=True)
         ]
         key = ("stacked", self._has_unit, self._tables, tuple(scalars), tuple(joined))

@@ -12,8 +12,8 @@ import pyarrow as pa
 from tacit.engines.code_loops import write_combined
 from tacit.engines.coded_columns import CodedColumn
 from tacit.engines.scalars import write_scalar
-from tacit.query.functions import Function
-from tacit.query.nodes import Call, ColumnReference, Scalar, walk
+from tacit.query.functions import WRITES_TEXT
+from tacit.query.nodes import Call, Scalar, walk
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -25,7 +25,6 @@ _NUMBER = '"#number"'
 _SMALL = 1 << 12  # combinations whose table stays in the nearest memory
 _MOST = 1 << 20
 _MOST_TEXTS = 1 << 15
-_WRITES_TEXT = frozenset({Function.CONCAT, Function.REPLACE, Function.LPAD, Function.RPAD})
 _ROWS_EACH = 16  # rows for each combination, where there are more than a few
 
 
@@ -67,11 +66,6 @@ class Combinations:
         return codes
 
 
-def names_of(scalar: Scalar) -> Names:
-    """The columns that a scalar names."""
-    return frozenset(part.name for part in walk(scalar) if isinstance(part, ColumnReference))
-
-
 def join_small_sets(sets: Iterable[Names], columns: Mapping[str, CodedColumn]) -> list[Names]:
     """Sets of columns such that each given one is part of one of them: joined where few combinations remain."""
     joined: list[Names] = []
@@ -101,7 +95,7 @@ def limit_combinations(rows: int, scalars: Iterable[Scalar]) -> int:
     Texts that are put together take up to some thousand bytes each, so there are fewer of them.
     """
     functions = {part.function for scalar in scalars for part in walk(scalar) if isinstance(part, Call)}
-    most = _MOST if functions.isdisjoint(_WRITES_TEXT) else _MOST_TEXTS
+    most = _MOST if functions.isdisjoint(WRITES_TEXT) else _MOST_TEXTS
     return min(most, max(_SMALL, rows // _ROWS_EACH))
 
 

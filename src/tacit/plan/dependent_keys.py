@@ -32,10 +32,10 @@ import pyarrow as pa
 from tacit.answers.released_table import ARROW_TYPES, connection
 from tacit.answers.stored import GroupKeys
 from tacit.engines.scalars import write_scalar
-from tacit.plan.key_sources import KeySources, named_columns
+from tacit.plan.key_sources import KeySources
 from tacit.policy.model import Column, Policy
-from tacit.query.conditions import conjuncts
-from tacit.query.functions import Function
+from tacit.query.conditions import conjuncts, named_columns
+from tacit.query.functions import WRITES_TEXT, Function
 from tacit.query.nodes import (
     Call,
     Clamp,
@@ -56,7 +56,6 @@ _MOST_VALUES = 50_000  # of a column: more than a century of days
 _MOST_TEXTS = 2_000  # where a text is put together from them
 _MOST_OPERATIONS = 10_000_000  # to compute all keys and conditions for all values: a fraction of a second
 _MOST_PRODUCT = 1_000_000  # of the values of all keys, which engines number
-_WRITES_TEXT = frozenset({Function.CONCAT, Function.REPLACE, Function.LPAD, Function.RPAD})
 
 
 class KeyList(NamedTuple):
@@ -140,7 +139,7 @@ def _list_image(
     if len(values) * sum(1 for part in (*scalars, *about) for _ in walk(part)) > _MOST_OPERATIONS:
         return ()
     shown = [set(keys[place].values or ()) for place in places]
-    image = (row for row in _compute(name, column.type, values, scalars, about))
+    image = _compute(name, column.type, values, scalars, about)
     return tuple(row for row in image if all(value in known for value, known in zip(row, shown, strict=True)))
 
 
@@ -179,7 +178,7 @@ def _compute(
 def _list_values(column: Column, scalars: list[Scalar]) -> list[Any] | None:
     """The values of a column that have all combinations of scalars of it, and NULL; None where they are too many."""
     functions = {node.function for scalar in scalars for node in walk(scalar) if isinstance(node, Call)}
-    most = _MOST_VALUES if functions.isdisjoint(_WRITES_TEXT) else _MOST_TEXTS
+    most = _MOST_VALUES if functions.isdisjoint(WRITES_TEXT) else _MOST_TEXTS
     if column.values is not None:
         known = None if column.other is not None else list(column.values)
         return None if known is None or len(known) > most else [*known, None]

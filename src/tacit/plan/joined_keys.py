@@ -26,10 +26,11 @@ from tacit.answers.choosing_values import placeholders_of
 from tacit.answers.stored import GroupKeys
 from tacit.plan.connect import all_of
 from tacit.plan.dependent_keys import combine, count_groups, list_dependent_keys
-from tacit.plan.key_sources import KeySources, named_columns, replace_parts
+from tacit.plan.key_sources import KeySources, replace_parts
 from tacit.plan.public_tables import PublicRead
 from tacit.plan.split import MAX_GROUPS, Halves
 from tacit.policy.model import Policy
+from tacit.query.conditions import named_columns
 from tacit.query.functions import Function
 from tacit.query.nodes import (
     Call,

@@ -88,11 +88,6 @@ class KeySources:
                 self.sources.append(RowSource(rows, matched=True))
 
 
-def named_columns(scalar: Scalar) -> frozenset[str]:
-    """The columns that a scalar names."""
-    return frozenset(node.name for node in walk(scalar) if isinstance(node, ColumnReference))
-
-
 def replace_parts(scalar: Scalar, change: Callable[[Scalar], Scalar | None]) -> Scalar:
     """A scalar of plans, in which values are clamped and quantized, with each outermost part that `change` changes."""
 

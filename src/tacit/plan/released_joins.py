@@ -132,7 +132,7 @@ def _read_values(query: Query, one: DerivedTable, others: frozenset[str]) -> Que
     assert isinstance(inner, Query)
     named = {output.name.lower(): output for output in inner.outputs}
     is_constant = _is_constant(inner)
-    own = {output.name.lower() for output in query.outputs}
+    shown = frozenset(output.name.lower() for output in query.outputs)  # what ORDER BY and HAVING mean first
 
     def read(scalar: Scalar, *, skip: frozenset[str] = frozenset()) -> Scalar:
         def change(node: Scalar) -> Scalar | None:
@@ -153,7 +153,6 @@ def _read_values(query: Query, one: DerivedTable, others: frozenset[str]) -> Que
 
         return rebuild(scalar, change)
 
-    shown = frozenset(own)  # names that ORDER BY and HAVING mean in the first place
     keys = tuple(key for key in map(read, query.keys) if any(isinstance(part, ColumnReference) for part in walk(key)))
     return replace(
         query,

@@ -97,6 +97,7 @@ COMPARISONS = frozenset(
 )
 CONDITIONS = frozenset({Function.AND, Function.OR, Function.NOT})
 IS_CONDITION = COMPARISONS | CONDITIONS | {Function.IN, Function.IS_NULL, Function.LIKE}  # what is true or false
+WRITES_TEXT = frozenset({Function.CONCAT, Function.REPLACE, Function.LPAD, Function.RPAD})  # may give long texts
 DATE_PARTS = frozenset(
     {
         Function.YEAR,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -10,30 +11,106 @@ from tests.support import counted
 TESTS = Path(__file__).parent
 
 
-def test_a_file_that_names_the_counts_is_found_directly_and_over_others(monkeypatch, tmp_path):
+FILES = {
+    "tests/conftest.py": """
+import pytest
+from tests.support.counts import FULL
+@pytest.fixture
+def full():
+    return FULL
+""",
+    "tests/support/counts.py": "FULL = False",
+    "tests/support/words.py": """
+from tests.support.counts import some
+WORDS = some("abc", 2)
+OTHERS = 3
+""",
+    "tests/cli/conftest.py": """
+import pytest
+import hypothesis.strategies as st
+@pytest.fixture(name="drawn")
+def make():
+    return st.integers()
+@pytest.fixture
+def plain():
+    return 3
+""",
+    "tests/cli/test_it.py": """
+import pytest
+from hypothesis import given
+from tests.support import words
+from tests.support.words import OTHERS, WORDS as TEXTS
+from tests.support.counts import FULL, enough
+ROUNDS = 3 if FULL else 1
+CASES = [1]
+CASES.extend(range(ROUNDS))
+def helper():
+    return inner()
+def inner():
+    return enough(3)
+@given(1)
+def test_counted_decorated(): ...
+def test_counted_by_a_fixture_of_all(full): ...
+def test_counted_by_a_fixture(drawn): ...
+@pytest.mark.usefixtures("drawn")
+def test_counted_by_a_named_fixture(): ...
+@pytest.mark.parametrize("case", CASES)
+def test_counted_by_its_cases(case): ...
+def test_counted_over_others(): helper()
+def test_counted_by_another_file(): assert TEXTS
+def test_counted_by_a_module(): assert words.OTHERS
+def test_plain(plain): assert OTHERS
+class TestCounted:
+    def test_counted(self): helper()
+""",
+    "tests/cli/test_all.py": """
+import pytest
+from tests.support.counts import FULL
+@pytest.fixture(autouse=True)
+def every():
+    return FULL
+def test_counted(): ...
+""",
+    "tests/cli/test_marked.py": """
+import pytest
+from tests.support.counts import FULL
+pytestmark = pytest.mark.skipif(FULL, reason="long")
+def test_counted(): ...
+""",
+    "tests/cli/test_hypothetical.py": "import hypothetical\ndef test_plain(): hypothetical.given()",
+}
+
+
+def test_a_test_that_depends_on_the_counts_is_found_directly_and_over_others(monkeypatch, tmp_path):
     monkeypatch.setattr(counted, "ROOT", tmp_path)
-    (tmp_path / "tests" / "support").mkdir(parents=True)
-    (tmp_path / "tests" / "cli").mkdir()
-    texts = {
-        "tests/support/worlds.py": "from tests.support.counts import some",
-        "tests/support/words.py": "WORDS = 3",
-        "tests/cli/conftest.py": "import hypothesis.strategies",
-        "tests/test_counts.py": "from tests.support.counts import FULL",
-        "tests/test_over_another.py": "from tests.support import worlds",
-        "tests/test_fixture.py": "def test_it(full): pass",
-        "tests/test_examples.py": "from hypothesis import given",
-        "tests/test_plain.py": "from tests.support import words\nimport hypothetical",
-        "tests/cli/test_plain.py": "import os",
-    }
-    for name, text in texts.items():
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    found = {name for name in texts if "/test_" in name and counted.is_counted(tmp_path / name)}
-    assert found == set(texts) - {name for name in texts if "/test_" not in name} - {"tests/test_plain.py"}
+    tests = [
+        (file, node.name, [each.arg for each in node.args.args] if isinstance(node, ast.FunctionDef) else [])
+        for file in FILES
+        if "/test_" in file
+        for node in ast.parse(FILES[file]).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name.lower().startswith("test")
+    ]
+    wrong = [
+        name
+        for file, name, arguments in tests
+        if counted.is_counted(tmp_path / file, name, *arguments) != ("counted" in name.lower())
+    ]
+    assert (len(tests), wrong) == (13, [])
 
 
-def test_no_file_that_says_full_is_left_out():
+def test_no_test_that_says_full_is_left_out():
     """By another way: the word itself, and what hypothesis and the counts call their own."""
     word = re.compile(r"\bFULL\b(?!\b.*(JOIN|synchronous))|@given\b|\benough\(|\bexamples\(")
-    files = sorted(TESTS.rglob("test_*.py"))
-    missed = [file for file in files if word.search(file.read_text()) and not counted.is_counted(file)]
-    assert [file.name for file in missed if file != Path(__file__)] == ["test_ledger_file.py"]  # PRAGMA of SQLite
+    missed = []
+    for file in sorted(TESTS.rglob("test_*.py")):
+        text = file.read_text()
+        for node in ast.parse(text).body if word.search(text) else ():
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                parts = [node, *node.decorator_list]
+                is_said = any(word.search(ast.get_source_segment(text, part) or "") for part in parts)
+                if is_said and not counted.is_counted(file, node.name, *(each.arg for each in node.args.args)):
+                    missed.append(file.name)
+    assert [name for name in missed if name != Path(__file__).name] == ["test_ledger_file.py"]  # PRAGMA of SQLite

@@ -197,6 +197,9 @@ def test_one_unit_moves_no_key_and_no_more_than_is_paid_for(sql: str, neighbors:
         "SELECT p.s, v.r, COUNT(*) AS n FROM v JOIN p ON p.k = v.k GROUP BY p.s, v.r",
         "SELECT p.k || v.r AS b, COUNT(*) AS n FROM v JOIN p ON p.k = v.k GROUP BY 1",
         "SELECT v.k, COUNT(*) AS n FROM v JOIN n ON n.who = v.who AND n.k = v.k GROUP BY v.k",
+        # What is compared with a released value is not known before it.
+        "SELECT b, COUNT(*) AS n FROM (SELECT CASE WHEN p.x > t.m THEN p.k ELSE 'low' END AS b FROM v "
+        "JOIN p ON p.k = v.k CROSS JOIN (SELECT AVG(x) AS m FROM v) AS t) AS q GROUP BY b",
         # A row that matches nothing has the key NULL, which no public row need have.
         "SELECT p.k, COUNT(*) AS n FROM v LEFT JOIN p ON p.k = v.k GROUP BY p.k",
     ],

@@ -287,6 +287,49 @@ def test_keys_of_letters_that_engines_change_in_different_ways_are_not_listed():
     assert planned("SELECT LENGTH(ward), COUNT(*) AS n FROM v GROUP BY 1", policy).recipe.groups == 2
 
 
+# The last letter of ΟΔΟΣ has another small form at the end of a word, to some.
+@pytest.mark.parametrize(
+    ("ward", "engine", "is_known"),
+    [
+        *[(ward, "duckdb", False) for ward in ("straße", "ΟΔΟΣ", "İzmir")],
+        *[(ward, "duckdb", True) for ward in ("Zürich", "Ärzte", "plain", "北京")],
+        *[(ward, "postgres", False) for ward in ("Zürich", "Ärzte", "straße", "ΟΔΟΣ")],
+        *[(ward, "postgres", True) for ward in ("plain", "北京")],
+    ],
+)
+def test_letters_that_engines_change_in_different_ways_take_no_key_away(ward, engine, is_known):
+    """PostgreSQL before version 17 changes the letters A to Z alone."""
+    columns = {"ward": {"type": "text", "values": ["west", ward]}}
+    data = {"engine": engine, "source": "postgresql://host/clinic" if engine == "postgres" else "clinic.duckdb"}
+    table = {"unit": "who", **caps(2, 3), "columns": columns}
+    analysts = {"ada": {"epsilon": 1}}
+    policy = load({"data": data, "privacy": {"epsilon": 1}, "tables": {"v": table}, "analysts": analysts})
+
+    def groups(where: str) -> int | None:
+        return planned(f"SELECT ward, COUNT(*) AS n FROM v WHERE {where} GROUP BY ward", policy).recipe.groups
+
+    assert groups("UPPER(ward) = 'WEST'") == (1 if is_known else 2)
+    assert groups("ward <> 'west'") == 1
+    keys = "ward, CASE WHEN UPPER(ward) = 'WEST' THEN 'w' ELSE 'o' END AS k"
+    found = planned(f"SELECT {keys}, COUNT(*) AS n FROM v GROUP BY 1, 2", policy).recipe.groups
+    assert found == (2 if is_known else 4)
+
+
+def test_a_key_that_no_time_changes_is_in_every_group_that_a_condition_leaves():
+    """Times at or after the first one: TRUE for each of them, at five o'clock too."""
+    first = "COALESCE(moment >= TIMESTAMP '0001-01-01', FALSE)"
+    rows = f"SELECT {first} AS a, {first} AND TRUE AS b FROM v WHERE COALESCE(EXTRACT(HOUR FROM moment), 5) = 5"
+    plan = planned(f"SELECT a, b, COUNT(*) AS n FROM ({rows}) AS t GROUP BY 1, 2")
+    assert {(True, True), (False, False)} <= set(plan.recipe.list_groups())
+
+
+def test_a_value_that_is_not_declared_is_left_out_where_the_column_itself_is_compared_alone():
+    """A row with the kind X has the key for others, and meets LOWER(kind) = 'x'."""
+    for where, groups in (("kind = 'x'", 1), ("kind IN ('x', 'y')", 2), ("LOWER(kind) = 'x'", 2)):
+        plan = planned(f"SELECT kind, COUNT(*) AS n FROM v WHERE {where} GROUP BY kind")
+        assert plan.recipe.groups == groups, where
+
+
 @pytest.mark.parametrize("depth", [1, 4, 5, 6])
 def test_what_takes_too_long_for_all_values_is_listed_in_all_combinations(depth):
     rows = "SELECT EXTRACT(DOY FROM wide) AS x FROM v"

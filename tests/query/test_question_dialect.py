@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from fractions import Fraction
 
 import pytest
 
 from tacit.aggregates.registry import read_question
 from tacit.engines.evaluate import evaluate
-from tacit.errors import Refused
+from tacit.errors import ErrorCode, Refused
 from tacit.plan.bounds import bind
 from tacit.query.dialects import QuestionDialect
 from tacit.query.nodes import Scalar
@@ -154,3 +155,55 @@ def test_conditions_are_added_where_they_are_numbers() -> None:
         assert read("SUM(x > 1)", dialect) == counted
         assert read("AVG(x > 1 AND y IS NULL)", dialect) == read("AVG(CAST(x > 1 AND y IS NULL AS INT))", dialect)
     assert read("SUM(x > 1)", POSTGRES) != counted
+
+
+@pytest.mark.parametrize(
+    ("text", "dialects"),
+    [
+        ("x ^ 2", (BIGQUERY, MYSQL)),  # bits
+        ("EXTRACT(WEEK FROM d)", (BIGQUERY, MYSQL)),  # from Sunday
+        ("DATE_FORMAT(d, '%u')", QuestionDialect),
+        ("DATE_FORMAT(d, '%V')", QuestionDialect),
+        ("TIMEDIFF(a, b)", (MYSQL,)),  # a time
+        ("LENGTH(s)", (MYSQL,)),  # bytes
+        ("REPLACE(s, 'a\\nb', 'x')", (BIGQUERY, SNOWFLAKE, MYSQL)),  # a line break
+        ("s = 'it\\'' -- '", (BIGQUERY, SNOWFLAKE, MYSQL)),
+        ("s = '''abc'''", (BIGQUERY,)),
+        ("5--3", (MYSQL,)),  # 8, and 5 elsewhere, where a comment follows
+        ("5 /*! + 1 */", (MYSQL,)),
+    ],
+)
+def test_what_means_something_else_in_a_dialect_is_refused_there(
+    text: str, dialects: Sequence[QuestionDialect]
+) -> None:
+    for dialect in QuestionDialect:
+        if dialect in dialects:
+            with pytest.raises(Refused) as refused:
+                read_question(f"SELECT {text}\nAS x FROM t", dialect=dialect)
+            assert refused.value.code is ErrorCode.UNSUPPORTED
+        else:
+            read_question(f"SELECT {text}\nAS x FROM t", dialect=dialect)
+
+
+def test_backslashes_in_raw_texts_are_themselves() -> None:
+    assert value(r"r'a\nb'", BIGQUERY) == value(r"'a\nb'", POSTGRES) == r"a\nb"
+    assert value(r'R"a\nb"', BIGQUERY) == r"a\nb"
+    for unclear in (r"br'a\nb'", r"1r'a\nb'"):
+        with pytest.raises(Refused):
+            read(unclear, BIGQUERY)
+
+
+def test_deviations_of_mysql_are_those_of_the_population() -> None:
+    for name, population in (("STDDEV", "STDDEV_POP"), ("STD", "STDDEV_POP"), ("VARIANCE", "VAR_POP")):
+        assert read(f"{name}(x)", MYSQL) == read(f"{population}(x)", MYSQL)
+        assert read(f"{name}(x)", SNOWFLAKE) != read(f"{population}(x)", SNOWFLAKE)
+    assert read("STDDEV_SAMP(x)", MYSQL) == read("STDDEV_SAMP(x)", POSTGRES)
+
+
+def test_decimals_without_digits_are_whole_in_mysql_and_snowflake() -> None:
+    for dialect in (MYSQL, SNOWFLAKE):
+        for kind in ("DECIMAL", "NUMERIC"):
+            assert read(f"CAST(x AS {kind})", dialect) == read(f"CAST(x AS {kind}(10))", dialect)
+        assert read("CAST(x AS DECIMAL(5, 1))", dialect) == read("CAST(x AS DECIMAL(5, 1))", POSTGRES)
+        assert read("CAST(x AS FLOAT)", dialect) == read("CAST(x AS FLOAT)", POSTGRES)
+    assert read("CAST(x AS NUMERIC)", BIGQUERY) == read("CAST(x AS FLOAT)", POSTGRES)

@@ -5,7 +5,7 @@ Of DISTINCT values too, each once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -32,9 +32,11 @@ from tacit.aggregates.mean import (
     summed_scalar,
 )
 from tacit.query.bound import TypedScalar
+from tacit.query.call_syntax import CallSyntax
+from tacit.query.dialects import QuestionDialect
 from tacit.query.function_calls import AggregateSyntax
 from tacit.query.functions import Function
-from tacit.query.nodes import Call, Clamp, ExactStatistic, Literal
+from tacit.query.nodes import Aggregate, Call, Clamp, ExactStatistic, Literal
 
 
 @dataclass(frozen=True)
@@ -171,9 +173,20 @@ _NAMES = {
     "stddev_samp": "stddev stddev_samp std stdev",
     "stddev_pop": "stddev_pop stdevp",
 }
+_OF_POPULATION_IN_MYSQL = {"variance": "var_pop", "std": "stddev_pop", "stddev": "stddev_pop"}
+
+
+def _read(function: str) -> Callable[[CallSyntax], Aggregate]:
+    def read(written: CallSyntax) -> Aggregate:
+        meant = _OF_POPULATION_IN_MYSQL.get(written.name) if written.dialect is QuestionDialect.MYSQL else None
+        return read_argument(meant or function)(written)
+
+    return read
+
+
 VARIANCE = AggregateFunction(
     syntax={
-        name: AggregateSyntax(read_argument(function), takes_distinct=True)
+        name: AggregateSyntax(_read(function), takes_distinct=True)
         for function, names in _NAMES.items()
         for name in names.split()
     },

@@ -33,6 +33,7 @@ from tacit.answers.released_table import ARROW_TYPES, connection
 from tacit.answers.stored import GroupKeys
 from tacit.engines.scalars import write_scalar
 from tacit.plan.key_sources import KeySources
+from tacit.plan.letter_case import is_case_known
 from tacit.policy.model import Column, Policy
 from tacit.query.conditions import conjuncts, named_columns
 from tacit.query.functions import WRITES_TEXT, Function
@@ -87,7 +88,7 @@ def list_dependent_keys(
     joined: list[KeyList] = []
     for name, places in by_column.items():
         if name in columns and (len(places) > 1 or name in narrowed):
-            values = _list_image(name, columns[name], places, keys, found)
+            values = _list_image(name, columns[name], places, keys, found, policy.has_ascii_case)
             if 0 < len(values) < prod(len(keys[place].values or ()) for place in places):
                 joined.append(KeyList(tuple(places), values))
     listed = {place for each in joined for place in each.places}
@@ -124,7 +125,7 @@ def _declared_columns(found: KeySources, policy: Policy) -> dict[str, Column]:
 
 
 def _list_image(
-    name: str, column: Column, places: list[int], keys: Sequence[GroupKey], found: KeySources
+    name: str, column: Column, places: list[int], keys: Sequence[GroupKey], found: KeySources, ascii_case: bool
 ) -> tuple[GroupKeys, ...]:
     """The combinations of some keys for all values of the column that they are computed from; empty where not known."""
     scalars = [found.keys[place] for place in places]
@@ -132,15 +133,23 @@ def _list_image(
     values = _list_values(column, scalars)
     if values is None or (column.values is not None and not _has_declared_value(column.values, scalars, about)):
         return ()
+    if not all(is_case_known(scalar, values, ascii_alone=ascii_case) for scalar in scalars):
+        return ()
+    about = [part for part in about if is_case_known(part, values, ascii_alone=ascii_case)]
     if column.type is Type.TIMESTAMP:
         grain = _common_grain(scalars, column)
         grains = [_find_grain(part, column) for part in about]
-        about = [part for part, own in zip(about, grains, strict=True) if own is not None and own % (grain or 1) == 0]
+        about = [part for part, own in zip(about, grains, strict=True) if _is_multiple(own, grain)]
     if len(values) * sum(1 for part in (*scalars, *about) for _ in walk(part)) > _MOST_OPERATIONS:
         return ()
     shown = [set(keys[place].values or ()) for place in places]
     image = _compute(name, column.type, values, scalars, about)
     return tuple(row for row in image if all(value in known for value, known in zip(row, shown, strict=True)))
+
+
+def _is_multiple(own: int | None, grain: int | None) -> bool:
+    """Whether a condition of the grain `own` changes only where the keys of the other grain do; 0 never changes."""
+    return own is not None and (own % grain == 0 if grain else own == 0)
 
 
 def _has_placeholder(scalar: Scalar) -> bool:

@@ -132,7 +132,7 @@ def _find_read(
     public: dict[int, int] = {}  # by their places, the tables that they are in
     for place, scalar in enumerate(parts.keys):
         names = named_columns(scalar)
-        if names and names <= owners.keys():
+        if names and names <= owners.keys() and not placeholders_of(scalar):
             public[place] = groups[owners[min(names)]]
         elif halves.keys[place].values is None:
             return []

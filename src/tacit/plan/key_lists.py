@@ -4,7 +4,7 @@
 Of CASE and COALESCE the keys are those of their results. Of an expression of one column with declared values they are
 what it gives for each of these, and for NULL. A row whose column holds another value has another key, if any, and is in
 no group: as it is where the column itself is grouped by. So a column that has a key for all others gives no such list.
-Nor has LOWER or UPPER of a text with a letter that engines change in different ways.
+Nor has LOWER or UPPER of a text with a letter that engines change in different ways (`plan/letter_case.py`).
 """
 
 from __future__ import annotations
@@ -51,20 +51,11 @@ def _list(scalar: Scalar, relation: Relation, narrowing: KeyNarrowing) -> list[K
     columns = {node.name for node in walk(field.bound.scalar) if isinstance(node, ColumnReference)}
     if len(columns) != 1:
         return None
-    if not all(_has_one_case(value) for value in declared or field.values) and _changes_case(scalar):
+    if not narrowing.knows_case(scalar, declared or field.values):
         return None
     (column,), bound = columns, relation.bind(scalar).scalar
     values = (evaluate(bound, {column: key}) for key in (*(declared or field.values), None))
     return [value for value in values if isinstance(value, str | int) and not isinstance(value, bool)]
-
-
-def _changes_case(scalar: Scalar) -> bool:
-    return any(isinstance(node, Call) and node.function in {Function.LOWER, Function.UPPER} for node in walk(scalar))
-
-
-def _has_one_case(value: Key) -> bool:
-    """Whether engines agree on the capital and the small form of every letter of a text; on that of ß they do not."""
-    return not isinstance(value, str) or all(len(letter.upper()) == len(letter.lower()) == 1 for letter in value)
 
 
 def _join(results: Iterable[Scalar], relation: Relation, narrowing: KeyNarrowing) -> list[Key | None] | None:

@@ -15,6 +15,7 @@ from fractions import Fraction
 
 from tacit.engines.evaluate import evaluate
 from tacit.plan.bounds import TypedScalar, bind, domain
+from tacit.plan.letter_case import is_case_known
 from tacit.plan.relation import Field, Relation
 from tacit.query.functions import COMPARISONS, Function
 from tacit.query.nodes import (
@@ -46,10 +47,11 @@ Range = tuple[Fraction, Fraction]
 
 
 class KeyNarrowing:
-    """What WHERE says of the columns of a relation."""
+    """What WHERE says of the columns of a relation; `ascii_case` as in `plan/letter_case.py`."""
 
-    def __init__(self, relation: Relation, where: Scalar | None) -> None:
+    def __init__(self, relation: Relation, where: Scalar | None, *, ascii_case: bool = False) -> None:
         self._relation = relation
+        self._ascii_case = ascii_case
         parts: tuple[Scalar, ...] = () if where is None else (where,)
         if isinstance(where, Call) and where.function == Function.AND:
             parts = where.arguments
@@ -74,6 +76,10 @@ class KeyNarrowing:
         if found is not None and isinstance(scalar, ColumnReference) and len(found) <= _MOST_VALUES:
             found = self._that_meet(field, found) or found
         return found
+
+    def knows_case(self, scalar: Scalar, values: tuple[Key, ...]) -> bool:
+        """Whether a scalar of these values is known without the engine, as far as letters are changed in it."""
+        return is_case_known(scalar, values, ascii_alone=self._ascii_case)
 
     def demands(self, scalar: Scalar) -> bool:
         """Whether WHERE leaves no row where a key is NULL, as a comparison of its column with a constant does."""
@@ -112,7 +118,8 @@ class KeyNarrowing:
         for about, part in self._conditions:
             if about == field and isinstance(part, Call) and part.function in {Function.EQUAL, Function.IN}:
                 constants = [a.value for a in part.arguments if isinstance(a, Literal)]
-                if len(constants) == len(part.arguments) - 1 and listed.issuperset(constants):
+                columns = [a for a in part.arguments if isinstance(a, ColumnReference)]
+                if len(columns) == 1 == len(part.arguments) - len(constants) and listed.issuperset(constants):
                     return True
         return False
 
@@ -135,7 +142,7 @@ class KeyNarrowing:
             return keys
         (column,) = columns
         for about, part in self._conditions:
-            if about == field:
+            if about == field and self.knows_case(part, keys):
                 bound = self._relation.bind(part).scalar
                 keys = tuple(key for key in keys if evaluate(bound, {column: key}) is True)
         return keys

@@ -52,7 +52,7 @@ def read_query(query: Query, policy: Policy, *, canonical: bool, like: Reading |
             at=query.at,
             fix="read public tables where they are; join one to a private table to use it here",
         )
-    halves = split(query, relation, canonical=canonical)
+    halves = split(query, relation, canonical=canonical, ascii_case=policy.has_ascii_case)
     if canonical and policy.lists_dependent_keys:
         halves = _list_casts(halves)
     listed = list_keys(query, relation, scope.kept[0], halves, policy) if scope.kept else None

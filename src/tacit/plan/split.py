@@ -73,13 +73,14 @@ class Halves:
         return prod(sizes) if len(sizes) == len(self.keys) else None
 
 
-def split(query: Query, relation: Relation, *, canonical: bool = True) -> Halves:
+def split(query: Query, relation: Relation, *, canonical: bool = True, ascii_case: bool = False) -> Halves:
     """Both halves of the question, bound to its rows.
 
     Where it is `canonical`, its WHERE has one form for all that mean the same, a sum of ones is a count, and its public
-    keys are those that WHERE leaves, and those that follow from declared values and constants.
+    keys are those that WHERE leaves, and those that follow from declared values and constants. `ascii_case` says that
+    the engine may change the letters A to Z alone.
     """
-    narrowing = KeyNarrowing(relation, query.where if canonical else None)
+    narrowing = KeyNarrowing(relation, query.where if canonical else None, ascii_case=ascii_case)
     found = _Splitter(query, relation, narrowing, canonical=canonical).halves()
     if not canonical or found.where is None:
         return found

@@ -209,6 +209,11 @@ class Policy:
         live = self.engine != ENGINES[0]
         return frozenset(table.name for table in self.all_tables if live and not table.public)
 
+    @property
+    def has_ascii_case(self) -> bool:
+        """Whether LOWER and UPPER may change the letters A to Z alone, as they do in PostgreSQL before version 17."""
+        return self.engine == "postgres"
+
     def asked_by(self, name: str) -> Policy:
         """The policy for the questions of one analyst: what they may name, and no delta where their budget has none.
 

@@ -17,6 +17,7 @@ from tacit.query.number_calls import MOST_DIGITS
 from tacit.query.refusals import CAST_SUGGESTIONS, TIMESTAMPS, refuse_unsupported, to_printable
 from tacit.query.types import EXACT_TYPES, NUMERIC_TYPES, TYPES_BY_NAME, Type
 
+_WHOLE_DECIMALS = frozenset({QuestionDialect.MYSQL, QuestionDialect.SNOWFLAKE})  # a DECIMAL has no digits there
 _IS_WHOLE = DATE_PARTS | TIME_PARTS | {Function.FLOOR, Function.CEIL}
 
 
@@ -59,7 +60,8 @@ def build_cast(
             return Literal(_round_half_away(Fraction(value)), at)
         case _ if wanted is Type.FLOAT:
             number = Call(Function.MULTIPLY, (Literal(Fraction(1)), operand), at)
-            digits = numbers[1:2] or ((0,) if numbers or kind == "number" else ())
+            is_whole = bool(numbers) or kind == "number" or parser.dialect in _WHOLE_DECIMALS
+            digits = numbers[1:2] or ((0,) if is_whole else ())
             if kind not in EXACT_TYPES or not digits:
                 return number
             return Call(Function.ROUND, (number, Literal(min(digits[0], MOST_DIGITS))), at)

@@ -98,11 +98,10 @@ def _part(written: CallSyntax) -> Scalar:
     check_count(written, 2, 2, "DATE_PART('month', d)")
     named, value = written.arguments
     unit = _unit(named, written.dialect)
-    if unit == _SUNDAY_WEEK:
-        raise refuse_unsupported(
-            "EXTRACT(WEEK ...) of weeks from Sunday", "write ISOWEEK, of weeks from Monday", written.at
-        )
     part = (constant_text(named) or bare_word(named) or unit or "").lower()
+    if unit == _SUNDAY_WEEK or (part == "week" and written.dialect is QuestionDialect.MYSQL):
+        fix = "write WEEKOFYEAR(d)" if written.dialect is QuestionDialect.MYSQL else "write ISOWEEK"
+        raise refuse_unsupported("EXTRACT(WEEK ...) of weeks from Sunday", f"{fix}, of weeks from Monday", written.at)
     if isinstance(value, Call) and value.function == Function.AGE:
         return _part_of_age(part, value, written)
     name = PARTS.get(part) or (unit if unit in PLAIN else None)
@@ -159,6 +158,9 @@ def _difference(written: CallSyntax) -> Scalar:
     """
     if written.dialect is QuestionDialect.MYSQL and written.name == "timestampdiff":
         return _whole_difference(written)
+    if written.dialect is QuestionDialect.MYSQL and written.name == "timediff":
+        fix = "count what is between: TIMESTAMPDIFF(SECOND, from, to)"
+        raise refuse_unsupported("TIMEDIFF, which gives a time in MySQL,", fix, written.at)
     usage = "DATE_DIFF('day', a, b)"
     check_count(written, 2, 3, usage)
     if len(written.arguments) == 2:

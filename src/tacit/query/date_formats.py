@@ -63,7 +63,7 @@ _STRFTIME = {
     },
     **{"%": "%", "Q": "{quarter}"},
 }
-_MYSQL = _STRFTIME | {
+_MYSQL = {code: part for code, part in _STRFTIME.items() if code not in {"u", "V"}} | {  # which are other weeks there
     **{"i": "{minute}", "M": "{Month}", "c": "{month1}", "e": "{day1}", "W": "{Day}", "k": "{hour1}", "h": "{hour12}"},
     **{"s": "{second}", "v": "{week}", "x": "{isoyear}"},
 }

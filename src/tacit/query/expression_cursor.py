@@ -12,21 +12,25 @@ from abc import ABC, abstractmethod
 from tacit.query.cursor import TokenCursor
 from tacit.query.dialects import QuestionDialect
 from tacit.query.function_calls import Aggregates
-from tacit.query.lexer import QUESTION, QUOTED_TEXTS
+from tacit.query.lexer import BIGQUERY, MYSQL, QUESTION, SNOWFLAKE
 from tacit.query.nodes import Query, Scalar, UnionAll
 from tacit.query.operators import Precedence
 
 SUBQUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES"})  # words that begin a query in brackets
 
 
-_QUOTED_TEXTS = frozenset({QuestionDialect.BIGQUERY, QuestionDialect.MYSQL})
+_LEXICAL = {
+    QuestionDialect.BIGQUERY: BIGQUERY,
+    QuestionDialect.SNOWFLAKE: SNOWFLAKE,
+    QuestionDialect.MYSQL: MYSQL,
+}
 
 
 class ExpressionCursor(TokenCursor, ABC):
     """The tokens of a question, and what the functions that read its expressions share."""
 
     def __init__(self, text: str, aggregates: Aggregates, dialect: QuestionDialect) -> None:
-        super().__init__(text, QUOTED_TEXTS if dialect in _QUOTED_TEXTS else QUESTION)
+        super().__init__(text, _LEXICAL.get(dialect, QUESTION))
         self.aggregates = aggregates
         self.level = 0
         self.today: datetime.date | None = None  # what the policy declares as the present day, or time

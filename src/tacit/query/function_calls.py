@@ -58,6 +58,8 @@ def build_call(written: CallSyntax, aggregates: Aggregates) -> Scalar:
         if written.dialect is QuestionDialect.MYSQL and written.name in _FROM_SUNDAY:
             fix = f"count ISO weeks: {_FROM_SUNDAY[written.name]}"
             raise refuse_unsupported(f"{written.name.upper()} by weeks that start on Sunday", fix, written.at)
+        if written.dialect is QuestionDialect.MYSQL and written.name == "length":
+            raise refuse_usage("LENGTH, which counts bytes in MySQL,", written, "CHAR_LENGTH(x)", "use CHAR_LENGTH")
         found = Call(function, written.arguments, written.at)
         is_strict = function in {Function.LEAST, Function.GREATEST} and written.dialect in STRICT_DIALECTS
         return _null_where_one_is(found) if is_strict else found

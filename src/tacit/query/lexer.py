@@ -1,9 +1,10 @@
 """The tokens of a SQL text, by one pass over it, in the dialect of questions or of PostgreSQL.
 
 Questions (`QUESTION`) have texts in single quotes, names in double ones or in backticks, and two kinds of comment. A
-point between backticks separates names, as in BigQuery. In the dialects of BigQuery and MySQL (`QUOTED_TEXTS`) double
-quotes are around texts, and a comment may start with #. Every other way of quoting is left to `tacit.query.cursor`,
-which refuses it, so nothing that is taken for a text here could be read as words by an engine. PostgreSQL's clients
+point between backticks separates names, as in BigQuery. In the dialects of BigQuery and MySQL double quotes are around
+texts, and a comment may start with #. Where a backslash in a text means another character, as in Snowflake too, such a
+text is refused, unless it is a raw one, r'\\d'. Every other way of quoting is left to `tacit.query.cursor`, which
+refuses it, so nothing that is taken for a text here could be read as words by an engine. PostgreSQL's clients
 (`POSTGRESQL`) write more: escapes, dollar quotes, numbered parameters, comments in comments. Whatever they send as a
 question is read again in the dialect of questions, so where the two differ the question is refused, not misread.
 
@@ -72,6 +73,12 @@ class LexicalDialect:
         Names in backticks, several with points between, as in `project.clinic.visits`.
     quoted_texts : bool
         Texts in double quotes, and comments that start with #.
+    backslashes : bool
+        A backslash in a text means another character than itself; such texts are refused.
+    triple_quotes : bool
+        Texts in three quotes, which are refused.
+    spaced_comments : bool
+        Only -- with a space after it starts a comment, and what stands in /*! */ is read; others are refused.
     """
 
     operators: str
@@ -81,6 +88,9 @@ class LexicalDialect:
     folds_words: bool = False
     backticks: bool = False
     quoted_texts: bool = False
+    backslashes: bool = False
+    triple_quotes: bool = False
+    spaced_comments: bool = False
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -114,7 +124,9 @@ QUESTION = LexicalDialect(
     digit_groups=True,
     backticks=True,
 )
-QUOTED_TEXTS = replace(QUESTION, quoted_texts=True)
+BIGQUERY = replace(QUESTION, quoted_texts=True, backslashes=True, triple_quotes=True)
+SNOWFLAKE = replace(QUESTION, backslashes=True)
+MYSQL = replace(QUESTION, quoted_texts=True, backslashes=True, spaced_comments=True)
 POSTGRESQL = LexicalDialect(
     operators="!~~* !~* !~~ ~~* ->> :: <= >= <> != || !~ ~* ~~ -> @> <@",
     postgresql_quotes=True,
@@ -133,6 +145,7 @@ def scan(text: str, dialect: LexicalDialect) -> Iterator[Token]:
         kind = match.lastgroup
         assert kind is not None
         start, position = position, match.end()
+        _refuse_other_meaning(text, start, position, kind, dialect)
         if kind == "comment":
             position = _skip_comment(text, start, dialect)
         elif kind == "dollar":
@@ -144,11 +157,29 @@ def scan(text: str, dialect: LexicalDialect) -> Iterator[Token]:
             yield _make_token(kind, match[0], start, dialect)
 
 
+def _refuse_other_meaning(text: str, start: int, end: int, kind: str, dialect: LexicalDialect) -> None:
+    """Refuse what means something else in the dialect: texts with a backslash or in three quotes, and comments."""
+    written = text[start:end]
+    what = fix = ""
+    if kind in {"text", "quoted"}:
+        before = text[max(0, start - 2) : start]
+        is_raw = before[-1:] in {"r", "R"} and not (before[:-1].isalnum() or before[:-1] == "_")
+        if dialect.backslashes and written.endswith("\\", 0, -1):
+            what, fix = "a quote after a backslash", f"write the quote twice: {2 * written[-1]}"
+        elif dialect.backslashes and not is_raw and "\\" in written:
+            what, fix = "a text with a backslash", "write the character that it stands for"
+        elif dialect.triple_quotes and written.startswith(3 * written[0]):
+            what, fix = "a text in three quotes", f"write one: {written[0]}abc{written[0]}"
+    elif dialect.spaced_comments and written.startswith("--") and written[2:3].strip():
+        what, fix = "-- without a space after it", "put a space after it, or between two minus signs"
+    elif dialect.spaced_comments and kind == "comment" and text.startswith("!", end):
+        what, fix = "a comment that MySQL runs", "write what stands in it, or leave it out"
+    if what:
+        raise LexicalError(what, fix, start, end, is_unsupported=True)
+
+
 def _make_token(kind: str, written: str, start: int, dialect: LexicalDialect) -> Token:
     end = start + len(written)
-    if kind in {"text", "quoted"} and dialect.quoted_texts and written.endswith("\\", 0, -1):
-        fix = f"write the quote twice: {2 * written[-1]}"
-        raise LexicalError("a quote after a backslash", fix, start, end, is_unsupported=True)
     match kind:
         case "text":
             return Token(kind, written[1:-1].replace("''", "'"), "", start, end)

@@ -16,6 +16,8 @@ from tacit.query.quantified_comparison import build_membership, read_quantified,
 from tacit.query.refusals import MAX_ITEMS, refuse_too_large, refuse_unsupported
 from tacit.query.text_calls import build_like, build_match, build_similar
 
+_XOR = frozenset({QuestionDialect.BIGQUERY, QuestionDialect.MYSQL})  # what ^ is there
+
 
 def read_operation(parser: ExpressionCursor, left: Scalar, level: int, start: int) -> Scalar:
     """What an operator that binds so much makes of the operand before it and what follows."""
@@ -39,6 +41,8 @@ def read_operation(parser: ExpressionCursor, left: Scalar, level: int, start: in
         return _build_interval_arithmetic(key, left, right, at)
     if key == "||" and parser.dialect is QuestionDialect.MYSQL:
         raise refuse_unsupported("||, which is OR in MySQL,", "write CONCAT(a, b), or OR", at)
+    if key == "^" and parser.dialect in _XOR:
+        raise refuse_unsupported("^, which is of bits in this dialect,", "write POWER(a, b)", at)
     function = INFIX[key][1]
     if function is Function.DIVIDE and parser.dialect is QuestionDialect.POSTGRES:
         function = Function.RATIO

@@ -1,18 +1,18 @@
 """Which clip to take: the one with the least expected error, judged by a noisy histogram of the units' norms.
 
 Clipping at C gives noise in proportion to C, and loses what units have above C. With N1 the L1 norm of a unit and G the
-number of groups, the mean error of a group is about noise(C) plus the sum of all that is lost over G; its minimum has
-about G/epsilon units above C. The histogram is noisy, and a cell that is taken for occupied by mistake, g octaves above
-the units that there are, makes the noise 2^g times too large. So an octave of k cells is occupied if the noisy count
-of one of them is above (4 + ln k + 1.5 g ln 2)/epsilon, or that of all above (4 + (k - 1) + 1.5 g ln 2)/epsilon, g
-being the number of octaves between it and the last occupied one, or, before any is, up from that of what one row adds
-at most: the chance of a mistake falls faster with g than its cost grows. The cells of an octave are the classes of
-N1/N2 where there is a delta for Gaussian noise, less those that no vector of integers of that norm is in; of an
-occupied octave all above zero count.
+number of groups, the mean error of a group is about noise(C) plus the sum of all that is lost over G, whose minimum has
+about G/epsilon units above C. What is lost counts twice, since an interval holds noise for certain and what is lost by
+an estimate: the clip is a little larger, the error hardly, and intervals hold the truth more often. The histogram is
+noisy, and a cell that is taken for occupied by mistake, g octaves above the units that there are, makes the noise 2^g
+times too large. So an octave of k cells is occupied if the noisy count of one of them is above (4 + ln k + 1.5 g ln
+2)/epsilon, or that of all above (4 + (k - 1) + 1.5 g ln 2)/epsilon, g being the number of octaves between it and the
+last occupied one, or, before any is, up from that of what one row adds at most: the chance of a mistake falls faster
+with g than its cost grows. The cells of an octave are the classes of N1/N2 where there is a delta for Gaussian noise,
+less those that no vector of integers of that norm is in; of an occupied octave all above zero count.
 
 What is lost is estimated from the occupied cells and from how their counts fall off. All of this is post-processing of
-the noisy histogram. The constants come from simulations over the shapes of data in
-`benchmarks/clipping.py`.
+the noisy histogram. The constants come from simulations over the shapes of data in `benchmarks/clipping.py`.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ _PER_OCTAVE = 1.5 * math.log(2)
 _PER_OCTAVE_PAID = 2.5 * math.log(2)  # where a clip that is too large costs epsilon
 _WITHIN = (np.arange(6) + 0.5) / 6  # places within an octave, at which the norms of its units are taken to be
 _SLOWEST = 0.4  # octaves that fall by less each would hold more and more in all
+_LOST_WEIGHT = 2.0  # of what is lost, beside noise of the same size
 _LOST_NOISE = 0.5  # of the noise of a group, which may be lost where the noise is given
 _MEAN_OF_GAUSSIAN = math.sqrt(2 / math.pi)
 
@@ -86,7 +87,7 @@ def choose_clip(
     for norm, noise in ((1, laplace), (2, None if gaussian is None else gaussian * _MEAN_OF_GAUSSIAN)):
         if noise is not None:
             lost = np.tensordot(cut[norm], counts, 2)
-            typical, missing = sizes * noise, lost / groups
+            typical, missing = sizes * noise, _LOST_WEIGHT * lost / groups
             error = missing + typical * np.exp(-missing / typical)
             place = int(np.argmin(error))
             more = float(np.sum(cut[norm][place] * beyond))
@@ -148,7 +149,7 @@ def _extend_tail(counts: Floats, noisy: Floats, epsilon: float) -> Floats:
     """About how many units the cells hold that are above the occupied ones, each with too few to be told from noise.
 
     The counts of octaves go on falling by the factor by which the last occupied ones fall, as those of heavy tails do,
-    up to the first octave whose noisy count says, by two deviations, that it has fewer: there the tail ends.
+    up to the first octave whose noisy count says, by four deviations, that it has fewer: there the tail ends.
     """
     octaves = counts.sum(axis=1)
     found = np.zeros_like(counts)
@@ -162,7 +163,7 @@ def _extend_tail(counts: Floats, noisy: Floats, epsilon: float) -> Floats:
     deviation = math.sqrt(2 * counts.shape[1]) / epsilon
     for octave in range(last + 1, len(octaves)):
         expected = octaves[last] * factor ** (octave - last)
-        if expected > noisy[octave].sum() + 2 * deviation:
+        if expected > noisy[octave].sum() + 4 * deviation:
             break
         found[octave] = spread * expected
     return found

@@ -71,7 +71,7 @@ def test_the_claim_of_a_broken_one_is_refuted(each):
     if table is not None:
         assert exact_parameter(table, each.claim) > each.claim.value
     if each.evidence == "samples":
-        for seed in range(20 if FULL else 1):
+        for seed in range(8 if FULL else 1):
             found = audit(
                 each.mechanism, each.one, each.other, each.claim, samples=100_000 if FULL else 50_000, seed=seed
             )

@@ -52,7 +52,7 @@ from tacit.sampling.bits import ReplayBits
 AUTO = {relation: worlds.tables_with(relation, {"max_rows": "auto"}) for relation in ("add-remove", "replace")}
 SUMS = [pair for pair in worlds.AGGREGATES if pair[0].split("(")[0] in {"COUNT", "SUM", "AVG", "COUNT_IF", "AVG_IF"}]
 SUMS = [pair for pair in SUMS if "DISTINCT" not in pair[0] or pair[0] == "COUNT(DISTINCT who)"]
-SEEDS = 60 if FULL else 1
+SEEDS = 20 if FULL else 1
 
 
 def is_clipped(source: str) -> bool:

@@ -27,7 +27,7 @@ from tacit.policy.load import load
 from tacit.policy.model import Policy
 from tacit.query.nodes import scanned_tables
 
-TRIES = 60 if FULL else 1
+TRIES = 20 if FULL else 1
 SHAPES = {"v": ["who", "k", "r", "x"], "n": ["who", "k"], "p": ["k", "s", "x"], "q": ["s", "g", "y"]}
 
 

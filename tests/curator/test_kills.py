@@ -289,7 +289,7 @@ def run(mode: str, path: Path, kills: int = 0) -> str:
 
 
 def test_kills_at_every_failpoint(policy, full):
-    kills = 300 if full else 12  # by default each point once
+    kills = 120 if full else 12  # by default each point once
     assert run("failpoints", policy, kills) == f"{kills}\n"
 
 
@@ -298,7 +298,7 @@ def test_kills_while_the_ledger_is_made(policy):
 
 
 def test_kills_at_any_moment(policy, full):
-    kills = 200 if full else 6
+    kills = 100 if full else 6
     shown = [json.loads(line) for line in run("moments", policy, kills).splitlines() if line]
     assert len(shown) >= kills / 2  # every second life shows something
     with tacit.open(policy) as curator:

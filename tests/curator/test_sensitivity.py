@@ -48,7 +48,7 @@ from tacit.query.timestamps import HOUR, LAST, to_datetime, to_microseconds
 pytestmark = pytest.mark.slow
 
 NAN, INF = math.nan, math.inf
-DATABASES, MATCHED_DATABASES, IN_DUCKDB = (500, 120, 40) if FULL else (2, 1, 1)  # for each source and relation
+DATABASES, MATCHED_DATABASES, IN_DUCKDB = (150, 40, 15) if FULL else (2, 1, 1)  # for each source and relation
 FIRST = datetime.date(2025, 1, 28)
 DELTA = Fraction(1, 10**6)
 MOMENT = to_microseconds(datetime.datetime(2025, 1, 30, 23, 30))

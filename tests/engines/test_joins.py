@@ -34,7 +34,7 @@ from tacit.policy.model import Policy
 
 pytestmark = pytest.mark.slow
 
-SEEDS = range(12 if FULL else 1)
+SEEDS = range(6 if FULL else 1)
 Rows = list[dict[str, Any]]
 SMALL = {"type": "int", "lower": -50, "upper": 50}
 TEXT = {"type": "text"}

@@ -41,7 +41,7 @@ from tacit.query.types import Type
 
 pytestmark = pytest.mark.slow
 
-EXAMPLES = 200 if FULL else 8
+EXAMPLES = 80 if FULL else 8
 FIRST, LAST = datetime.date(2019, 12, 30), datetime.date(2024, 2, 29)
 
 

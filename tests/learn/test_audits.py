@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 
 # Of 40 Gaussians with a sixth of the noise, 100 fits caught 38. Where nearly all noise is needed, 20,000 fits are
 # looked at; where it is more than enough, 4,000, of which half of the noise would show in 2,000.
-SAMPLES, STANDING = (20_000, 4_000) if FULL else (100, 100)
+SAMPLES, STANDING = (20_000, 2_000) if FULL else (100, 100)
 # Half of the noise is caught with 2,000 fits, and a quarter with 200.
 LESS, FITS = (2, 2_000) if FULL else (4, 200)
 SURE = 1 - 1e-9  # a true claim is refuted with at most this probability less than one

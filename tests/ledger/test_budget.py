@@ -26,9 +26,9 @@ def cap(epsilon: str, delta: str = "0") -> FilterLimits:
 
 
 @pytest.mark.slow
-@given(bounds, grants, st.dictionaries(texts, texts), st.text(), st.booleans())
-def test_terms_survive_being_written_down(overall, analysts, scope, key, witnessed):
-    terms = Terms(BudgetLimits(overall, analysts, scope), key, witnessed)
+@given(bounds, grants, st.dictionaries(texts, texts), st.text(), st.booleans(), st.integers(0))
+def test_terms_survive_being_written_down(overall, analysts, scope, key, witnessed, version):
+    terms = Terms(BudgetLimits(overall, analysts, scope), key, witnessed, key_version=version)
     assert Terms.decode(terms.encode()) == terms
 
 
@@ -47,6 +47,7 @@ def test_equal_terms_have_equal_texts():
         Terms(limits("3", ada="1", scope={"neighbors": "replace"})),
         Terms(ONE, key="5eed"),
         Terms(ONE, witnessed=True),
+        Terms(ONE, key_version=1),
     ],
 )
 def test_whatever_changes_in_the_terms_changes_their_text(other):
@@ -61,6 +62,8 @@ def test_whatever_changes_in_the_terms_changes_their_text(other):
         ('"scope":{}', '"scope":[]'),
         ('"witnessed":false', '"witnessed":0'),
         ('"overall":[', '"overall":[0,'),
+        ('"key":""', '"key":"","key_version":-1'),
+        ('"key":""', '"key":"","key_version":true'),
         (",false]", "]"),
         (",false]", ",0,false]"),
         (",false]", ',"0",false]'),

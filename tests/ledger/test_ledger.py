@@ -608,3 +608,23 @@ def test_a_former_key_counts_where_the_present_one_was_never_asked(tmp_path):
         assert ledger.knows_only("old", "new")
         assert not ledger.knows_only("old", "old")
         assert not ledger.knows_only("new", "old")
+
+
+def test_only_a_ledger_that_was_made_with_keys_of_a_version_needs_no_look_for_former_ones(tmp_path):
+    def former_lookup(name, version, limit="10"):
+        with Ledger(tmp_path / name, limits(limit, ada=limit), key_version=version) as ledger:
+            ledger.reserve("ada", noise("0.1"), f"{version}")
+            found = ledger.former_lookup(2)
+        with LedgerReader(tmp_path / name) as reader:
+            assert (reader.former_lookup(2) is None) is (found is None)
+            assert verify(reader).ok
+        return found
+
+    assert former_lookup("new.ledger", 2) is None
+    assert former_lookup("new.ledger", 2, limit="9") is None  # other terms, written anew
+    assert former_lookup("new.ledger", 0) is None  # opened by who does not say, such as `tacit tables unlock`
+    assert former_lookup("old.ledger", 0) is not None
+    assert former_lookup("old.ledger", 2) is not None  # it was made before
+    assert former_lookup("former.ledger", 1) is not None
+    assert former_lookup("former.ledger", 2) is not None
+    assert former_lookup("later.ledger", 3) is None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
@@ -10,10 +13,11 @@ from tacit.aggregates.registry import read_question
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.plan.accuracy import plan_within
 from tacit.plan.bind_question import plan_for
-from tacit.plan.planner import Planner, make_plans
+from tacit.plan.planner import KEY_VERSION, Planner, make_plans
 from tacit.plan.question import Question
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
+FIXTURES = Path(__file__).parent / "fixtures"
 USUAL = Fraction(95, 100)
 
 
@@ -67,6 +71,35 @@ def test_a_question_that_a_ledger_knows_from_before_stays_that_question(policy):
     assert planner.plan(question) == former
     known.add(plan.key)  # asked anew meanwhile: what a plan is depends on the ledger of now
     assert planner.plan(question) == plan
+
+
+def test_where_no_ledger_knows_questions_from_before_their_former_plans_are_not_made(policy):
+    made = []
+
+    def make(*arguments):
+        made.append(make_plans(*arguments))
+        return made[-1]
+
+    question = Question(COUNT, epsilon=1 / 3)
+    Planner(policy, make=make).plan(question)
+    Planner(policy, make=make, knows_only=lambda one, other: False).plan(question)
+    assert [len(plans.former) for plans in made] == [0, 1]
+    assert made[0].plan == made[1].plan
+
+
+def test_the_keys_of_questions_are_those_of_the_version(policy, policy_with_delta):
+    """Where one changes, raise KEY_VERSION, plan it as before in `_make_former`, and run this with TACIT_WRITE=1."""
+    keys = {}
+    for file in sorted(FIXTURES.rglob("*.sql")):
+        sql, _, _ = file.read_text(encoding="utf-8").partition("\n---\n")
+        known = policy_with_delta if file.parent.name == "with_delta" else policy
+        keys[file.relative_to(FIXTURES).as_posix()] = make_plans(Question(sql, epsilon=0.5), known).plan.key
+    recorded = FIXTURES / "keys.json"
+    now = {"version": KEY_VERSION, "keys": keys}
+    if os.environ.get("TACIT_WRITE") == "1":
+        recorded.write_text(f"{json.dumps(now, indent=1)}\n", encoding="utf-8")
+    before = json.loads(recorded.read_text(encoding="utf-8"))
+    assert before["keys"].items() <= keys.items() and before["version"] == KEY_VERSION
 
 
 def test_a_question_of_too_many_values_is_refused(policy):

@@ -118,10 +118,11 @@ def _explain_question(question: Question, analyst: str, policy: Policy) -> Expla
     from tacit.curator.resources import budget_limits
     from tacit.ledger.reader import LedgerReader
     from tacit.plan.explain import explain
-    from tacit.plan.planner import Planner
+    from tacit.plan.planner import KEY_VERSION, Planner
 
     def explain_with(history: LedgerReader | None) -> Explanation:
-        plan = Planner(policy, knows_only=None if history is None else history.knows_only).plan(question, analyst)
+        knows_only = None if history is None else history.former_lookup(KEY_VERSION)
+        plan = Planner(policy, knows_only=knows_only).plan(question, analyst)
         plan = find_second_step(plan, analyst, history)
         found = explain(plan, policy.asked_by(analyst), question.level)
         return found.refused_by(

@@ -29,7 +29,7 @@ from tacit.engines.base import Engine, NothingSent
 from tacit.errors import ErrorCode, Refused
 from tacit.ledger.entries import Reservation
 from tacit.ledger.ledger import Ledger
-from tacit.plan.planner import Planner
+from tacit.plan.planner import KEY_VERSION, Planner
 from tacit.plan.question import Question
 from tacit.policy.load import load
 from tacit.policy.model import Policy
@@ -140,7 +140,8 @@ class Curator:
         self.ledger = ledger
         self.bits = bits
         self.live_tables = find_live_tables(policy, engine)
-        self.planner = Planner(policy, knows_only=ledger.knows_only, can_list=lambda read: can_list(read, engine))
+        knows_only = ledger.former_lookup(KEY_VERSION)
+        self.planner = Planner(policy, knows_only=knows_only, can_list=lambda read: can_list(read, engine))
         self._is_closed = False
 
     def analyst(self, name: str) -> Analyst:

@@ -17,6 +17,7 @@ from tacit.ledger.ledger import Ledger
 from tacit.ledger.reader import LedgerReader
 from tacit.ledger.signing import SigningKey
 from tacit.ledger.witness import Witness
+from tacit.plan.planner import KEY_VERSION
 from tacit.policy.model import LedgerLocation, Policy
 
 
@@ -74,7 +75,8 @@ def open_ledger(policy: Policy, engine: TableEngine) -> Ledger:
     witness = Witness(books.witness)
     key = SigningKey.at(books.key, create=not witness.exists())
     source = epoch_source(policy, engine, key)
-    return Ledger(books.store, budget_limits(policy), key=key, witness=witness, source=source)
+    limits = budget_limits(policy)
+    return Ledger(books.store, limits, key=key, witness=witness, source=source, key_version=KEY_VERSION)
 
 
 def reopen_ledger(policy: Policy) -> Ledger:

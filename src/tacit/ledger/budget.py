@@ -80,16 +80,21 @@ class BudgetLimits:
 
 @dataclass(frozen=True)
 class Terms:
-    """What an opening writes down: the limits, the public key that signs, whether there is a witness, and the data."""
+    """What an opening writes down: the limits, the public key that signs, whether there is a witness, and the data.
+
+    `key_version` is that of the keys which questions had when the ledger was made; 0 where it was not written down.
+    """
 
     limits: BudgetLimits
     key: str = ""
     witnessed: bool = False
     source: EpochSource = NO_SOURCE
+    key_version: int = 0
 
     def encode(self) -> str:
         """Canonical JSON: equal terms give equal text."""
-        plain = {**self.limits.plain, "key": self.key, "witnessed": self.witnessed, **self.source.plain}
+        version = {"key_version": self.key_version} if self.key_version else {}
+        plain = {**self.limits.plain, "key": self.key, "witnessed": self.witnessed, **self.source.plain, **version}
         return json.dumps(plain, separators=(",", ":"), sort_keys=True)
 
     @classmethod
@@ -106,7 +111,7 @@ class Terms:
             }:
                 grants = {name: _decode_limit(plain) for name, plain in analysts.items()}
                 limits = BudgetLimits(_decode_caps(overall), grants, scope)
-                return cls(limits, key, witnessed, _decode_source(more))
+                return cls(limits, key, witnessed, _decode_source(more), _decode_version(more.get("key_version", 0)))
             case _:
                 raise ValueError("these are no terms")
 
@@ -116,6 +121,14 @@ def _decode_source(plain: Mapping[Any, object]) -> EpochSource:
         case {"epoch": int(epoch), "sources": dict(macs)}:
             return EpochSource(epoch, macs, str(plain.get("policy", "")))
     return NO_SOURCE  # from before sources were remembered
+
+
+def _decode_version(plain: object) -> int:
+    match plain:
+        case int(version) if version >= 0 and not isinstance(plain, bool):
+            return version
+        case _:
+            raise ValueError("these are no terms")
 
 
 def _decode_limit(plain: object) -> AnalystLimit:

@@ -86,8 +86,9 @@ class Ledger(LedgerReader):
     binds processes that already run, and one that the owner raises binds those opened afterwards.
 
     `key` signs receipts. `witness` stands outside the database: an older copy of the ledger is then refused. `source`
-    is the data that is asked about: another under the same epoch is refused (`ledger/epochs.py`). `wait` bounds the
-    wait for the database, and `patience` that for an identical question in flight.
+    is the data that is asked about: another under the same epoch is refused (`ledger/epochs.py`). `key_version` is that
+    of the keys which questions have now: a new ledger remembers it. `wait` bounds the wait for the database, and
+    `patience` that for an identical question in flight.
     """
 
     def __init__(
@@ -98,11 +99,13 @@ class Ledger(LedgerReader):
         key: SigningKey | None = None,
         witness: Witness | None = None,
         source: EpochSource = NO_SOURCE,
+        key_version: int = 0,
         wait: float = 30.0,
         patience: float = 120.0,
     ) -> None:
         self.limits = limits
         self._source = source
+        self._key_version = key_version
         self.store = open_store(place, wait=wait)
         self._key = key
         self._witness = witness
@@ -308,7 +311,9 @@ class Ledger(LedgerReader):
                 pass
             if self._key is not None and marked:
                 check_key(self.store, book.terms(), self._key)  # again, now that nobody else writes
-            check_terms(book.terms(), terms)
+            recorded = book.terms()
+            check_terms(recorded, terms)
+            terms = replace(terms, key_version=self._key_version if recorded is None else recorded.key_version)
             check_scope(book.scopes(), terms.limits)
             check_epoch(book.sources(key), terms.source)
             if new is not None and book.last is not None:

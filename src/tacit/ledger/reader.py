@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -91,6 +91,15 @@ class LedgerReader:
         with self.store.read() as session:
             ((known, current),) = session.run(_HAVE_KEYS, (former, key))
         return bool(known) and not current
+
+    def former_lookup(self, key_version: int) -> Callable[[str, str], bool] | None:
+        """How to find out whether a question is known under a former key alone; None where no entry has a former one.
+
+        None has one if the ledger was made when keys were of this version: what was written since has these keys too.
+        (Unless an older version of Tacit wrote it. What that answered is charged again, as any new question is.)
+        """
+        terms = self.terms()
+        return None if terms is not None and terms.key_version >= key_version else self.knows_only
 
     def newest_answer(self, analyst: str) -> bytes | None:
         """The answer that was released last for an analyst; None where there is none."""

@@ -88,7 +88,8 @@ def accept_loss(
             if whole and recorded is not None and recorded.key == key.public:
                 raise ParameterError("ledger", "nothing is missing from it", fix="go on as before")
             source = recorded.source if recorded is not None and recorded.key == key.public else NO_SOURCE
-            book.record(Terms(limits, key.public, witnessed=True, source=source))
+            version = recorded.key_version if recorded is not None else 0
+            book.record(Terms(limits, key.public, witnessed=True, source=source, key_version=version))
             for table in sorted(live):
                 append_lock(book, table, LOST_ENTRIES, key)
             failed = _fail_open_claims(book, key)

@@ -28,51 +28,63 @@ from tacit.plan.rewrite import has_subqueries
 from tacit.policy.model import Policy
 from tacit.query.nodes import Query
 
+KEY_VERSION = 1
+"""Raised where a version of Tacit gives any question another key: new ledgers hold no keys from before."""
+
 _MOST = 500  # plans that are kept
 _LONGEST = 5_000  # characters of a question whose plan is kept
 
 
 class Plans(NamedTuple):
-    """The plan of a question, and those that it had in earlier versions, where they have other keys."""
+    """The plan of a question, and those of earlier versions that have other keys, where they are asked for."""
 
     plan: AnyPlan
     former: tuple[AnyPlan, ...] = ()
 
 
-def make_plans(question: Question, policy: Policy, most_cells: int | None = None) -> Plans:
+def make_plans(question: Question, policy: Policy, most_cells: int | None = None, has_former: bool = True) -> Plans:
     """Plan a question under a policy, or raise Refused. No data is touched.
 
     A question of more than `most_cells` values is refused: how many there are is a function of question and policy.
+    `has_former` says whether the plans of earlier versions are asked for.
     """
     query = read_question(question.sql, policy.today, question.dialect_under(policy.dialect))
-    former: tuple[AnyPlan, ...] = ()
     nothing = plan_nothing(query, policy) if question.within is not None else None
     if nothing is not None:
         plan: AnyPlan = nothing
     elif question.within is not None:
         plan = plan_within(query, policy, question.within, question.level)  # searched among whole grains
-        if lists_combinations(plan):
-            before = policy.without_dependent_keys
-            former = _plan_before(lambda: plan_within(query, before, question.within or {}, question.level), plan)
     else:
         plan = plan_question(query, policy, question.epsilon)
-        before = policy.without_key_weights
-        if may_clip_l2(plan):
-            former = _plan_otherwise(query, policy.without_l2_clips, question.epsilon, plan)
-        if weighs_keys(plan):
-            former += _plan_otherwise(query, before, question.epsilon, plan)
-        if isinstance(plan, Plan):
-            former += _former_plans(query, before, question.epsilon, plan)
-        if lists_combinations(plan):
-            former += _plan_otherwise(query, policy.without_dependent_keys, question.epsilon, plan)
-        if policy.lists_joined_keys and lists_keys(plan):
-            for version in (policy.without_l2_clips, before):
-                former += _plan_otherwise(query, version.without_joined_keys, question.epsilon, plan)
+    former = _make_former(question, query, policy, plan) if has_former and nothing is None else ()
     if most_cells is not None and plan.cells > most_cells:
         what = f"the answer would have up to {plan.cells:,} cells, groups by columns; {most_cells:,} is the most"
         fix = "ask for fewer columns at a time, or group by fewer or coarser keys"
         raise Refused(ErrorCode.TOO_LARGE, what, at=query.at, fix=fix)
     return Plans(_without_reading(plan), tuple(_without_reading(each) for each in former))
+
+
+def _make_former(question: Question, query: Query, policy: Policy, plan: AnyPlan) -> tuple[AnyPlan, ...]:
+    """The plans of earlier versions that have other keys."""
+    if question.within is not None:
+        if not lists_combinations(plan):
+            return ()
+        within, dependent = question.within, policy.without_dependent_keys
+        return _plan_before(lambda: plan_within(query, dependent, within, question.level), plan)
+    former: tuple[AnyPlan, ...] = ()
+    before = policy.without_key_weights
+    if may_clip_l2(plan):
+        former = _plan_otherwise(query, policy.without_l2_clips, question.epsilon, plan)
+    if weighs_keys(plan):
+        former += _plan_otherwise(query, before, question.epsilon, plan)
+    if isinstance(plan, Plan):
+        former += _former_plans(query, before, question.epsilon, plan)
+    if lists_combinations(plan):
+        former += _plan_otherwise(query, policy.without_dependent_keys, question.epsilon, plan)
+    if policy.lists_joined_keys and lists_keys(plan):
+        for version in (policy.without_l2_clips, before):
+            former += _plan_otherwise(query, version.without_joined_keys, question.epsilon, plan)
+    return former
 
 
 def _without_reading(plan: AnyPlan) -> AnyPlan:
@@ -139,9 +151,9 @@ class Planner:
     """Plans questions under one policy, and keeps the plans made last. Threads may share it.
 
     `knows_only` says whether a ledger knows the first of two keys and not the second: a question that it knows from
-    before epsilons were rounded stays that question. `can_list` says whether the keys that public tables have are few
-    enough to be listed; where they are not, those that occur are selected. `most_cells` is the most values that a
-    question may have. A refusal is not kept.
+    before epsilons were rounded stays that question. It is None where no ledger knows one from before. `can_list` says
+    whether the keys that public tables have are few enough to be listed; where they are not, those that occur are
+    selected. `most_cells` is the most values that a question may have. A refusal is not kept.
     """
 
     def __init__(
@@ -151,7 +163,7 @@ class Planner:
         knows_only: Callable[[str, str], bool] | None = None,
         can_list: Callable[[PublicRead], bool] | None = None,
         most_cells: int | None = None,
-        make: Callable[[Question, Policy, int | None], Plans] = make_plans,
+        make: Callable[[Question, Policy, int | None, bool], Plans] = make_plans,
     ) -> None:
         self.policy = policy
         self._knows_only = knows_only
@@ -178,14 +190,15 @@ class Planner:
     def _find(self, question: Question, policy: Policy) -> Plans:
         depends_on = (question.key, policy.has_delta, policy.lists_joined_keys, policy.access)
         key = None if question.key is None or len(question.sql) > _LONGEST else depends_on
+        has_former = self._knows_only is not None
         if key is None:
-            return self._make(question, policy, self._most_cells)
+            return self._make(question, policy, self._most_cells, has_former)
         with self._lock:
             found = self._kept.get(key)
             if found is not None:
                 self._kept.move_to_end(key)
                 return found
-        found = self._make(question, policy, self._most_cells)
+        found = self._make(question, policy, self._most_cells, has_former)
         with self._lock:
             self._kept[key] = found
             while len(self._kept) > _MOST:

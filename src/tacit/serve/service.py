@@ -23,7 +23,7 @@ from tacit.curator.curator import Curator
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.plan.compound_plan import AnyPlan
 from tacit.plan.explain import explain
-from tacit.plan.planner import Planner, Plans, make_plans
+from tacit.plan.planner import KEY_VERSION, Planner, Plans, make_plans
 from tacit.plan.question import Question
 from tacit.policy.model import Policy
 from tacit.serve.background import BackgroundProcess, ProcessClosed
@@ -258,7 +258,7 @@ class CuratorService:
     def _open_epoch(self, curator: Curator, *, owned: bool) -> OpenEpoch:
         planner = Planner(
             curator.policy,
-            knows_only=curator.ledger.knows_only,
+            knows_only=curator.ledger.former_lookup(KEY_VERSION),
             can_list=lambda read: can_list(read, curator.engine),
             most_cells=self._cells,
             make=self._make_plans,
@@ -268,11 +268,11 @@ class CuratorService:
             curator, planner, most_repeats=_REPEATS_PER_SLOT * self._seats, repeats_of_one=share, owned=owned
         )
 
-    def _make_plans(self, question: Question, policy: Policy, most_cells: int | None) -> Plans:
+    def _make_plans(self, question: Question, policy: Policy, most_cells: int | None, has_former: bool) -> Plans:
         """Plan a question; one with a long text in the background."""
         if _is_long(question):
-            return self._background.call(make_plans, question, policy, most_cells)
-        return make_plans(question, policy, most_cells)
+            return self._background.call(make_plans, question, policy, most_cells, has_former)
+        return make_plans(question, policy, most_cells, has_former)
 
     def admit(self, analyst: str) -> None:
         """Count a request of this person, or refuse it where there are too many."""

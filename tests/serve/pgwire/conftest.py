@@ -33,6 +33,8 @@ from tacit.serve.pgwire import Listener, start_listener
 from tacit.serve.pgwire.catalog import Catalog
 from tacit.serve.service import CuratorService
 
+PATIENCE = 120  # seconds, for what takes a few: other tests may have the processors meanwhile
+
 POLICY = """\
 [data]
 source = "data"
@@ -108,7 +110,7 @@ class Served:
 
     def run(self, work: Any) -> Any:
         """Run a coroutine in the server's loop."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(30)
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(PATIENCE)
 
 
 class Raw:
@@ -290,7 +292,7 @@ def serve_folder(folder: Path, policy: str, analysts: Sequence[str]) -> Iterator
         thread = threading.Thread(target=lambda: asyncio.run(serving()))
         thread.start()
         try:
-            loop, listener = ready.result(30)
+            loop, listener = ready.result(PATIENCE)
             port = listener.sockets[0].getsockname()[1]
             yield Served(port, folder, passwords, curator, service, authenticator, listener, loop, public)
         finally:

@@ -83,9 +83,15 @@ def test_how_a_fit_ends_tells_no_bit(tmp_path, name):
     assert len(set(found)) == 1 and found[0] not in {"failed", "not finite"}
 
 
+@pytest.fixture(scope="module")
+def curator(tmp_path_factory):
+    with opened(tmp_path_factory.mktemp("edges"), SECRETS) as made:
+        yield made
+
+
 @pytest.mark.parametrize("method", ["output", "objective", "gradient", "newton"])
 @pytest.mark.parametrize("kind", ["sharp", "flat", "loose", "tight"])
-def test_at_the_edges_of_what_is_admitted_fits_end_alike(tmp_path, monkeypatch, method, kind):
+def test_at_the_edges_of_what_is_admitted_fits_end_alike(curator, monkeypatch, method, kind):
     # the sharpest and the flattest hinge, the least and the largest penalty that a plan admits
     model = LinearSVC(width=1 / 16 if kind == "sharp" else 512, classes=[0, 1], rows=1000, method=method)
     bend = 8.0 if kind == "sharp" else 2.0**-10
@@ -96,9 +102,8 @@ def test_at_the_edges_of_what_is_admitted_fits_end_alike(tmp_path, monkeypatch, 
     steps = []
     original = minimize.solve
     monkeypatch.setattr(minimize, "solve", lambda *given: steps.append(original(*given)) or steps[-1])
-    with opened(tmp_path, SECRETS) as curator:
-        for person in range(2):
-            for value in ("1e-7", "1.0"):
-                fitted = curator.fit(model, question(person, value), "y", "eve", 0.05)
-                assert np.all(np.isfinite(fitted.coef_)) and np.all(np.isfinite(fitted.intercept_))
+    for person in range(2):
+        for value in ("1e-7", "1.0"):
+            fitted = curator.fit(model, question(person, value), "y", "eve", 0.05)
+            assert np.all(np.isfinite(fitted.coef_)) and np.all(np.isfinite(fitted.intercept_))
     assert len({found.steps for found in steps}) == (method in {"output", "objective"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -144,28 +145,37 @@ QUESTIONS = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("sql", QUESTIONS)
-def test_the_keys_are_those_of_public_tables_and_the_groups_those_of_duckdb(sql: str) -> None:
-    member = planned(sql).members[0]
-    assert member.shown is None and member.listed is not None
+@pytest.fixture(scope="module")
+def opened() -> Iterator[list[tuple[Any, ReferenceEngine, duckdb.DuckDBPyConnection]]]:
+    """For each try the engine over random rows, the reference, and plain DuckDB."""
+    made = []
     for seed in range(TRIES):
         data, plain = database(random.Random(seed)), duckdb.connect()
         for name, table in frames(data).items():
             plain.register(name, table)
+        made.append((open_engine(policy_of(), frames(data)), ReferenceEngine(data), plain))
+    yield made
+    for engine, _, plain in made:
+        engine.close()
+        plain.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sql", QUESTIONS)
+def test_the_keys_are_those_of_public_tables_and_the_groups_those_of_duckdb(sql: str, opened: Any) -> None:
+    member = planned(sql).members[0]
+    assert member.shown is None and member.listed is not None
+    for engine, reference, plain in opened:
         keys = in_order(plain.execute(QUESTIONS[sql]).fetchall())
         width = len(member.exact.keys)
         expected = {row[:width]: row[width:] for row in plain.execute(sql).fetchall()}
         assert set(expected) <= set(keys)
-        engine = open_engine(policy_of(), frames(data))
-        for each in (engine, ReferenceEngine(data)):
+        for each in (engine, reference):
             assert in_order(list(member.listed.read(each))) == keys
             found = {row[:width]: row[width:] for row in answered(planned(sql), each)}
             assert in_order(list(found)) == keys
             for key, values in found.items():
                 assert values == expected[key] if key in expected else not any(values)
-        engine.close()
-        plain.close()
 
 
 @pytest.mark.slow

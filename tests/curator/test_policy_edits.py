@@ -77,9 +77,16 @@ def test_what_changes_the_meaning_costs_again(tmp_path: Path, edit: str):
     assert spent_twice(tmp_path, AGAIN[edit]) == pytest.approx(1)
 
 
-def _check(folder: Path, edit: Callable[[dict[str, Any]], object]) -> list[str]:
-    """What `tacit check` says of an edited policy about paid questions, after one was asked under the first."""
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the rows, and with a ledger of one question that was asked under the first policy."""
+    folder = tmp_path_factory.mktemp("asked")
     spent_twice(folder, lambda _: None)
+    return folder
+
+
+def _check(folder: Path, edit: Callable[[dict[str, Any]], object]) -> list[str]:
+    """What `tacit check` says of an edited policy about paid questions."""
     ledger, source = str(folder / "t.ledger"), str(folder / "visits.csv")
     edited = copy.deepcopy(POLICY) | {"ledger": {"store": ledger}}
     edited["data"]["source"] = source
@@ -89,12 +96,12 @@ def _check(folder: Path, edit: Callable[[dict[str, Any]], object]) -> list[str]:
 
 
 @pytest.mark.parametrize("edit", FREE)
-def test_an_edit_that_costs_nothing_is_not_remarked_on(tmp_path: Path, edit: str):
-    assert _check(tmp_path, FREE[edit]) == []
+def test_an_edit_that_costs_nothing_is_not_remarked_on(asked: Path, edit: str):
+    assert _check(asked, FREE[edit]) == []
 
 
 @pytest.mark.parametrize("edit", AGAIN)
-def test_an_edit_after_which_questions_cost_again_is_remarked_on(tmp_path: Path, edit: str):
-    (remark,) = _check(tmp_path, AGAIN[edit])
+def test_an_edit_after_which_questions_cost_again_is_remarked_on(asked: Path, edit: str):
+    (remark,) = _check(asked, AGAIN[edit])
     assert "every question that was paid for costs again" in remark
     assert remark.startswith("data.epoch: is 2, and was 1" if edit == "epoch" else "tables: ")

@@ -393,7 +393,7 @@ def plain_key(value: Any) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", some(QUESTIONS, 2))
+@pytest.mark.parametrize("text", some(QUESTIONS, 4))
 def test_the_answer_is_that_of_plain_sql(text, clinic):
     ours, plain, size = clinic.ask(text), clinic.sql(text), len(parse(text).keys)
     expected = {tuple(map(plain_key, row[:size])): row[size:] for row in plain}
@@ -456,7 +456,7 @@ def engines():
 def test_bounds_are_the_same_in_duckdb_and_in_the_reference(start, groups, engines):
     policy = load(declare(groups, 3))
     every = [*QUESTIONS, *CHOICES, *(text for text, _, _ in RANKS)][start::10]
-    for text in some(every, 8, start + 4 * (groups == 4)):  # by default a quarter of them, with one of the two
+    for text in some(every, 16, start + 8 * (groups == 4)):  # by default one in eight of them, with one of the two
         plan = plan_for(parse(text), policy, 1)
         ours, theirs = (dict(engine.run(plan.exact)) for engine in engines)
         assert ours == theirs, text
@@ -466,7 +466,7 @@ def test_bounds_are_the_same_in_duckdb_and_in_the_reference(start, groups, engin
 @pytest.mark.parametrize("start", range(5))
 def test_every_question_is_answered_over_awkward_rows(start, engines):
     policy = load(declare(2, 3))
-    for text in some([*QUESTIONS, *CHOICES, *(text for text, _, _ in RANKS)][start::5], 3, start):
+    for text in some([*QUESTIONS, *CHOICES, *(text for text, _, _ in RANKS)][start::5], 8, start):
         plan = plan_for(parse(text), policy, 1)
         release = plan.release(engines[0].run(plan.exact), ReplayBits(text.encode()))
         assert unpack(pack(release)) == release

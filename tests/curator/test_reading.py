@@ -22,7 +22,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from tests.support import policies
-from tests.support.counts import FULL
+from tests.support.counts import FULL, some
 from tests.support.policies import caps
 
 import tacit
@@ -420,11 +420,13 @@ def test_a_file_that_comes_later_is_not_read(tmp_path):
 # A prepared copy.
 
 
+NONE = [[1.0, math.nan], [math.nan, math.inf, -math.inf, 2.0], [math.nan], [None, math.nan]]
+# By default each of the values in one of the types, by turns.
+STORED = [(kind, each) for number, each in enumerate(NONE) for kind in some([pa.float64(), pa.float32()], 2, number)]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "values", [[1.0, math.nan], [math.nan, math.inf, -math.inf, 2.0], [math.nan], [None, math.nan]]
-)
-@pytest.mark.parametrize("kind", [pa.float64(), pa.float32()])
+@pytest.mark.parametrize(("kind", "values"), STORED)
 def test_a_copy_is_made_of_floats_that_are_none(values, kind, tmp_path):
     pytest.importorskip("numba", reason="a prepared copy is read with numba")
     # A Parquet file keeps NaN out of the least and largest values that it tells of itself.

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from scipy.stats import norm
 from tests.curator import test_sensitivity as worlds
-from tests.curator.test_clipping import AUTO, SOURCES, VISITS, planned
+from tests.curator.test_clipping import AUTO, RELATED, VISITS, planned
 from tests.support.counts import FULL, enough
 from tests.support.policies import policy_of
 from tests.support.statistics import strangeness
@@ -181,8 +181,7 @@ def test_an_answer_of_before_is_given_again(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+@pytest.mark.parametrize(("relation", "source"), RELATED)
 def test_one_unit_moves_the_weights_by_one_at_most(source, relation):
     # Through policy, plan and engine: squares of all differences, in each round whatever was shown before.
     seen = 0

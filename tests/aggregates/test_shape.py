@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from fractions import Fraction
 from typing import Any
 
@@ -125,7 +126,7 @@ def test_bars_cover_at_least_as_often_as_they_say(function: str, data: str, full
     noisy = []
     for index, (part, scale) in enumerate(zip(parts, scales, strict=True)):
         drawn = laplace.draw_array(Fraction(scale), tries, ReplayBits(f"{function} {data} {index}".encode()))
-        total = sum(added(part, int(x)) for x in values)
+        total = sum(times * added(part, x) for x, times in Counter(map(int, values)).items())
         noisy.append([total + int(extra) for extra in drawn])
     low, middle, high = estimator(function).estimate(noisy, releases(function, scales), Fraction(8, 10))
     truth = exactly(function, values)

@@ -11,6 +11,7 @@ import random
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -627,15 +628,23 @@ WORLDS: dict[str, Callable[[], World]] = {
 }
 
 
-def fill(connection: duckdb.DuckDBPyConnection, name: str) -> None:
-    """Create the tables of a world and put its rows into them."""
+@cache
+def _make_tables(name: str) -> list[tuple[str, str, pa.Table]]:
+    """Return the name, the definitions of the columns and the rows of each table of a world."""
+    made = []
     for table, (definitions, rows) in WORLDS[name]().items():
         columns = [definition.split() for definition in definitions.split(",")]
         values = zip(*rows, strict=True)
         arrays = [pa.array(column, _ARROW[kind]) for column, (_, kind) in zip(values, columns, strict=True)]
-        filled = pa.table(arrays, names=[column for column, _ in columns])
+        made.append((table, definitions, pa.table(arrays, names=[column for column, _ in columns])))
+    return made
+
+
+def fill(connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    """Create the tables of a world and put its rows into them."""
+    for table, definitions, rows in _make_tables(name):
         connection.execute(f"CREATE TABLE {table} ({definitions})")
-        connection.register("filled", filled)
+        connection.register("filled", rows)
         connection.execute(f"INSERT INTO {table} SELECT * FROM filled")
         connection.unregister("filled")
 

@@ -8,6 +8,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any, NoReturn
 
 import pyarrow as pa
@@ -54,6 +55,20 @@ def duckdb_over(tables: Tables, shapes: list[TableSchema] | None = None) -> Duck
         for table, (columns, rows) in tables.items()
     }
     return DuckDBEngine(shapes or shapes_of(tables), None, frames)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Bring to the front, together, what needs a server: each process that runs one of them starts its own."""
+    items.sort(key=_find_server)
+
+
+def _find_server(item: pytest.Item) -> int:
+    parameters = getattr(item, "callspec", None)
+    given = [value for value in parameters.params.values() if isinstance(value, str)] if parameters else []
+    needed = {*getattr(item, "fixturenames", ()), *(value.partition("-")[0] for value in given)}
+    servers = ("spark", "postgres") if item.path.is_relative_to(Path(__file__).parent) else ()
+    return next((place for place, server in enumerate(servers) if server in needed), 2)
 
 
 @pytest.fixture(scope="session")

@@ -310,7 +310,7 @@ def compare(engines: Any, node: Aggregation) -> int:
 
 
 @settings(
-    max_examples=1000 if FULL else 12,
+    max_examples=1000 if FULL else 6,
     derandomize=True,
     deadline=None,
     database=None,
@@ -328,10 +328,10 @@ def test_random_aggregations(opened, rng):
         engines[0].close()
 
 
-SEEDS = [("duckdb", seed, 40) for seed in range(300 if FULL else 2)]
-SEEDS += [("postgres", seed, 40) for seed in range(300 if FULL else 2)]
+SEEDS = [("duckdb", seed, 40 if FULL else 16) for seed in range(300 if FULL else 2)]
+SEEDS += [("postgres", seed, 40 if FULL else 16) for seed in range(300 if FULL else 2)]
 # Each question takes Spark a while.
-SEEDS += [("spark", 1000 + seed, 8 if FULL else 4) for seed in range(20 if FULL else 1)]
+SEEDS += [("spark", 1000 + seed, 8 if FULL else 3) for seed in range(20 if FULL else 1)]
 
 
 @pytest.mark.parametrize(("kind", "seed", "size"), SEEDS)
@@ -352,7 +352,7 @@ def test_every_statement_calls_only_what_is_allowed(called, built_of, allowed):
     questions = Questions(random.Random(77))
     sources = {"r": "r", "s": "s"}
     seen = set()
-    for _ in range(120):
+    for _ in range(120 if FULL else 60):
         node = limit_joins(questions.aggregation(), 2)
         statements = [sql_statements.write_aggregation(node, sources)]
         statements += [

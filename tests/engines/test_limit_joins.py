@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import FULL
 from tests.support.policies import caps, policy_of
 
 from tacit.aggregates.registry import read_question
@@ -75,7 +77,7 @@ ROWS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 6), st.integers(0, 5
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60 if FULL else 20, deadline=None, derandomize=True)
 @given(a=ROWS, b=ROWS, most=st.integers(1, 6))
 def test_rows_that_where_can_keep_are_evenly_spaced_and_then_joined(a: list[Row], b: list[Row], most: int) -> None:
     groups = ReferenceEngine({"a": rows_of(a), "b": rows_of(b)}).run(limit_joins(exact_of(PAIRS), most))
@@ -132,12 +134,16 @@ def test_nothing_is_changed_where_rows_are_found_once() -> None:
     assert limit_joins(node) is node
 
 
+@cache
+def make_large_unit() -> pa.Table:
+    return pa.Table.from_pylist(rows_of([(1, place % 90, place % 7) for place in range(30_000)] + [(2, 5, 5)]))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("joins", [1, 3, 6])
 def test_a_unit_with_very_many_rows_is_joined_in_bounded_work(joins: int) -> None:
     """A unit with 30,000 rows would make 9e8 pairs in one join, and 2e31 in six: more than there is time for."""
-    rows = [(1, place % 90, place % 7) for place in range(30_000)] + [(2, 5, 5)]
-    table = pa.Table.from_pylist(rows_of(rows))
+    table = make_large_unit()
     more = " ".join(f"JOIN b AS b{n} ON b{n}.u = a.u" for n in range(joins))
     engine = DuckDBEngine(table_schemas(POLICY), None, {"a": table, "b": table})
     try:
@@ -195,15 +201,17 @@ def test_rows_of_one_unit_are_looked_up_one_by_one(sql: str) -> None:
     assert cells[0] > others // 2
 
 
+@cache
+def count_in_reference(sql: str) -> Any:
+    """The count over 1,500 rows of a unit in one table and 2 in the other."""
+    rows = [(1, place % 90, place % 7) for place in range(1_500)]
+    tables = {"a": rows_of(rows), "b": rows_of([(1, 5, 5)] * 2)}
+    return ReferenceEngine(tables).run(replace(exact_of(sql), keep=ContributionBounds(1, 10**6)))[()][0]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["a.t || b.t", "REPLACE(a.t, '1', 'long')", "LPAD(a.t, 9, 'x')"])
 def test_fewer_rows_are_matched_where_texts_are_put_together(text: str) -> None:
-    rows = [(1, place % 90, place % 7) for place in range(1_500)]
-    tables = {"a": rows_of(rows), "b": rows_of([(1, 5, 5)] * 2)}
-    joined = "FROM a JOIN b ON a.u = b.u"
-
-    def count(sql: str) -> Any:
-        return ReferenceEngine(tables).run(replace(exact_of(sql), keep=ContributionBounds(1, 10**6)))[()][0]
-
+    joined, count = "FROM a JOIN b ON a.u = b.u", count_in_reference
     assert count(f"SELECT COUNT({text}) {joined}") == count(f"SELECT COUNT(*) {joined} WHERE {text} <> ''") == 100 * 2
     assert count(f"SELECT COUNT(*) {joined} WHERE a.t <> ''") == 1_000 * 2

@@ -209,16 +209,27 @@ def questions() -> list[Question]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "question" in metafunc.fixturenames:
-        halved = "both" in metafunc.fixturenames and not FULL  # by default, where it is asked in three ways
-        every = questions()[::2] if halved else questions()
-        metafunc.parametrize("question", every, ids=[question.name for question in every])
+    if "asked" in metafunc.fixturenames:
+        every, ways, one_in = questions(), 1, 1
+        if not FULL:  # each way of asking has questions of its own
+            ways, one_in = (len(SETTINGS), 6) if "setting" in metafunc.fixturenames else (len(NEIGHBORS), 2)
+        asked = [every[place : place + ways] for place in range(0, len(every), one_in)]
+        metafunc.parametrize("asked", asked, ids=[some[0].name for some in asked])
 
 
-@pytest.fixture(scope="session", params=["add-remove", "replace"])
-def unbounded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Analyst]:
+NEIGHBORS = ["add-remove", "replace"]
+
+
+@pytest.fixture(scope="session", params=NEIGHBORS)
+def neighbors(request: pytest.FixtureRequest) -> str:
+    """What neighboring data sets are."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def unbounded(neighbors: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Analyst]:
     """Clean data, caps so large that nothing is left out, no noise."""
-    policy = load(policy_for(request.param, groups=10_000, rows=1_000))
+    policy = load(policy_for(neighbors, groups=10_000, rows=1_000))
     engine = DuckDBEngine(
         table_schemas(policy), None, {name: arrow_of(name, rows) for name, rows in clean_rows().items()}
     )
@@ -248,11 +259,15 @@ if FULL:
 
 
 @pytest.fixture(scope="session", params=SETTINGS)
-def both(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, opened: Any
-) -> Iterator[tuple[Analyst, Analyst]]:
+def setting(request: pytest.FixtureRequest) -> str:
+    """An engine, and caps."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def both(setting: str, tmp_path_factory: pytest.TempPathFactory, opened: Any) -> Iterator[tuple[Analyst, Analyst]]:
     """Dirty data and small caps, no noise: an engine, and the reference."""
-    kind, _, caps = request.param.partition("-")
+    kind, _, caps = setting.partition("-")
     policy = load(policy_for(*CAPS[caps]))
     rows = dirty_rows()
     folder = tmp_path_factory.mktemp("both")
@@ -281,7 +296,8 @@ def test_there_are_enough_questions():
     assert len({question.sql for question in questions()}) == len(questions()) >= 60
 
 
-def test_plain_sql_where_no_bound_bites(question, unbounded, plain):
+def test_plain_sql_where_no_bound_bites(asked, neighbors, unbounded, plain):
+    question = asked[NEIGHBORS.index(neighbors) % len(asked)]
     answer = unbounded.ask(question.sql, epsilon=1)
     if not question.standard:
         assert [tuple(row.values()) for row in answer] == [(None, 900)]  # 900/0
@@ -302,7 +318,8 @@ def test_plain_sql_where_no_bound_bites(question, unbounded, plain):
         assert matched == sorted(matched)
 
 
-def test_the_reference_where_bounds_bite(question, both):
+def test_the_reference_where_bounds_bite(asked, setting, both):
+    question = asked[SETTINGS.index(setting) % len(asked)]
     engine, reference = both
     one, other = engine.ask(question.sql, epsilon=1), reference.ask(question.sql, epsilon=1)
     assert one.cells() == other.cells()
@@ -319,7 +336,7 @@ def test_bounds_do_bite(both, unbounded):
 
 def test_questions_at_once(both):
     engine, reference = both
-    few = [question.sql for question in questions() if question.name.startswith("groups")][:12]
+    few = [question.sql for question in questions() if question.name.startswith("groups")][: 12 if FULL else 6]
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda sql: engine.ask(sql, epsilon=0.5).cells(), few))
     assert found == [reference.ask(sql, epsilon=0.5).cells() for sql in few]

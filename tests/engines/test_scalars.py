@@ -41,7 +41,7 @@ from tacit.query.types import Type
 
 pytestmark = pytest.mark.slow
 
-EXAMPLES = 80 if FULL else 8
+EXAMPLES = 80 if FULL else 4
 FIRST, LAST = datetime.date(2019, 12, 30), datetime.date(2024, 2, 29)
 
 
@@ -442,7 +442,7 @@ def plainer(row: dict[str, Any]) -> dict[str, Any]:
     return row | near
 
 
-@pytest.mark.parametrize(("kind", "share"), [("postgres", 1), ("spark", 12 if FULL else 4)])
+@pytest.mark.parametrize(("kind", "share"), [("postgres", 1), ("spark", 12 if FULL else 2)])
 def test_every_engine_means_what_python_means(kind, share, computed):
     drawn = st.tuples(*(st.tuples(st.just(function), some) for function, some in ARGUMENTS.items()))
 

@@ -29,7 +29,7 @@ from tacit.query.types import Type
 
 ZONES = ["Europe/Zurich", "Asia/Kolkata", "Australia/Lord_Howe"]
 ZONES += ["America/New_York", "Pacific/Apia", "Etc/GMT+12", "Africa/Casablanca"] if FULL else []
-COUNT = 20_000 if FULL else 1_500
+COUNT = 20_000 if FULL else 600
 UTC = datetime.UTC
 T = ColumnReference("t")
 

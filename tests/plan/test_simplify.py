@@ -81,7 +81,7 @@ def larger(inner: some.SearchStrategy[Scalar]) -> some.SearchStrategy[Scalar]:
 
 
 @pytest.mark.slow
-@settings(max_examples=400 if FULL else 60, deadline=None)
+@settings(max_examples=400 if FULL else 20, deadline=None)
 @given(condition=some.recursive(LEAVES, larger, max_leaves=6))
 def test_the_same_rows_meet_a_condition_and_what_it_is_simplified_to(condition: Scalar) -> None:
     simple = simplify_filter(condition)

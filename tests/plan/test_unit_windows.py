@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -69,38 +70,51 @@ IN_ORDER = [
 ]
 
 
-def answers(value: str, rows: list[dict[str, Any]], *, in_duckdb: bool) -> set[str]:
-    """What the engine says over the same rows in several orders, and between rows of other people."""
+def orders() -> list[list[dict[str, Any]]]:
+    """The same rows in several orders, and between rows of other people."""
+    found = [tied_rows() for _ in range(4)]
+    for seed, rows in enumerate(found):
+        random.Random(seed).shuffle(rows)
+    return found
+
+
+@pytest.fixture(scope="module")
+def in_duckdb() -> Iterator[list[DuckDBEngine]]:
+    """An engine over each of the orders."""
+    types = {"patient": pa.int64(), "day": pa.int64(), "x": pa.int64(), "y": pa.float64(), "g": pa.string()}
+    engines = []
+    for rows in orders():
+        table = pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in types.items()})
+        engines.append(DuckDBEngine(table_schemas(POLICY), None, {"visits": table, "labs": table}))
+    yield engines
+    for engine in engines:
+        engine.close()
+
+
+def answers(value: str, engines: Sequence[DuckDBEngine | ReferenceEngine]) -> set[str]:
+    """What engines say."""
     over = "WINDOW w AS (PARTITION BY patient ORDER BY day)"
     plan = planned(f"SELECT SUM(GREATEST(0, LEAST(v, 10000))) FROM (SELECT {value} AS v FROM visits {over}) AS t")
-    found = set()
-    for seed in range(4):
-        order = list(rows)
-        random.Random(seed).shuffle(order)
-        if in_duckdb:
-            types = {"patient": pa.int64(), "day": pa.int64(), "x": pa.int64(), "y": pa.float64(), "g": pa.string()}
-            table = pa.table({name: pa.array([row[name] for row in order], kind) for name, kind in types.items()})
-            engine = DuckDBEngine(table_schemas(POLICY), None, {"visits": table, "labs": table})
-            found.add(repr(dict(engine.run(plan.exact))))
-            engine.close()
-        else:
-            found.add(repr(ReferenceEngine({"visits": order}).run(plan.exact)))
-    return found
+    return {repr(dict(engine.run(plan.exact))) for engine in engines}
+
+
+def in_reference() -> list[ReferenceEngine]:
+    return [ReferenceEngine({"visits": rows}) for rows in orders()]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("value", IN_ORDER)
-def test_where_rows_lie_decides_nothing(value):
-    rows = tied_rows()
-    assert answers(value, rows, in_duckdb=True) == answers(value, rows, in_duckdb=False)
-    assert len(answers(value, rows, in_duckdb=False)) == 1
+def test_where_rows_lie_decides_nothing(value, in_duckdb):
+    expected = answers(value, in_reference())
+    assert answers(value, in_duckdb) == expected
+    assert len(expected) == 1
 
 
 @pytest.mark.parametrize("value", [value for value in IN_ORDER if "RANK" not in value])
 def test_without_the_order_among_ties_it_would(value, monkeypatch):
     # The fault that the test above is to find: ties are left to where rows lie.
     monkeypatch.setattr(WindowStatistic, "breaks_ties", False)
-    assert len(answers(value, tied_rows(), in_duckdb=False)) > 1
+    assert len(answers(value, in_reference())) > 1
 
 
 def test_a_second_window_breaks_ties_by_the_first():

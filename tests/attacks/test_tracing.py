@@ -32,7 +32,7 @@ from tacit.sampling.bits import ReplayBits
 
 pytestmark = pytest.mark.slow
 
-STUDIES = 5000 if FULL else 500
+STUDIES = 5000 if FULL else 300
 SURE = 1 - 1e-10
 EPSILON, DELTA = 1.0, 1e-6
 

@@ -152,8 +152,9 @@ def test_a_true_claim_is_refuted_no_more_often_than_stated(epsilon, miss):
 
     def alarms(claimed):
         refuted = [one_run_p_value(guesses, guesses, k, Claim.epsilon(claimed)) <= miss for k in range(guesses + 1)]
-        lowers = [one_run_lower_bound(guesses, guesses, k, Claim.epsilon(claimed), miss) for k in range(guesses + 1)]
-        assert refuted == [low >= claimed and k > 0 for k, low in enumerate(lowers)] or claimed == 0
+        for k in some(range(guesses + 1), 3):
+            low = one_run_lower_bound(guesses, guesses, k, Claim.epsilon(claimed), miss)
+            assert refuted[k] == (low >= claimed and k > 0) or claimed == 0
         return sum(chance for chance, wrong in zip(chances, refuted, strict=True) if wrong)
 
     assert alarms(epsilon) <= miss

@@ -14,7 +14,7 @@ import pytest
 from tests.support.counts import FULL
 from typer.testing import CliRunner
 
-from tacit.audit import Claim, audit_command, audit_url, program_run
+from tacit.audit import Claim, audit_command, audit_url, program_run, programs, statistical
 from tacit.audit import fetch as fetching
 from tacit.audit.programs import _fingerprint, _read, _step
 from tacit.cli.main import app
@@ -22,12 +22,22 @@ from tacit.errors import ParameterError
 
 pytestmark = pytest.mark.slow
 
-SAMPLES = 400 if FULL else 100
+# What a row certainly changes is refuted by the fewest runs: of 40 on each input 32 are counted, and where all of one
+# and none of the other have it, epsilon is at least ln(0.84/0.16) = 1.6 with confidence 0.99.
+SAMPLES, FEW = (400, 100) if FULL else (40, 40)
+TIMED = 400 if FULL else 100  # times are told by thresholds, which are learned
 SURE = 1 - 1e-9  # a true claim is refuted with at most this probability less than one
 ONE, OTHER = [0, 1], [0]
 # sh has no random numbers of its own
 COIN = "n=$(od -An -N1 -tu1 /dev/urandom); if [ $((n % 4)) -eq 0 ]; then flip=1; else flip=0; fi; "
 HAS_ONE = 'case "$0" in *1*) row=1;; *) row=0;; esac; '
+
+
+@pytest.fixture(autouse=True)
+def least(monkeypatch):
+    """Lets an audit take as few runs as are made here."""
+    for module in (programs, statistical):
+        monkeypatch.setattr(module, "MIN_SAMPLES", min(FEW, statistical.MIN_SAMPLES))
 
 
 def shell(script):
@@ -53,15 +63,16 @@ def test_whatever_a_program_gives_away_is_found(script):
 
 
 def test_a_sound_program_is_not_refuted_and_a_wrong_claim_about_it_is(tmp_path):
-    # Randomized response with a flip of 1/4: ln 3 = 1.0986. Each run takes the next of coins that are the same in all
-    # runs of the test: with others a hundred samples miss the wrong claim with probability 1%.
+    # Randomized response with a flip of 1/4: ln 3 = 1.0986; of fewer runs, with one of 1/16: ln 15 = 2.708. Each run
+    # takes the next of coins that are the same in all runs of the test.
+    flip, claim = (0.25, 1.1) if FULL else (0.0625, 2.71)
     coins, used, chance = tmp_path / "coins", tmp_path / "used", random.Random(1)
-    coins.write_text("".join(f"{int(chance.random() < 0.25)}\n" for _ in range(4 * SAMPLES)), encoding="utf-8")
+    coins.write_text("".join(f"{int(chance.random() < flip)}\n" for _ in range(4 * SAMPLES)), encoding="utf-8")
     used.touch()
     toss = f'n=$(wc -l < {used}); echo >> {used}; flip=$(sed -n "$((n + 1))p" {coins}); '
     script = HAS_ONE + toss + "echo $((row ^ flip))"
     found = audit_command(
-        shell(script), ONE, OTHER, Claim.epsilon(1.1), samples=SAMPLES, confidence=SURE, uses_time=False
+        shell(script), ONE, OTHER, Claim.epsilon(claim), samples=SAMPLES, confidence=SURE, uses_time=False
     )
     assert not found.is_refuted
     wrong = audit_command(shell(script), ONE, OTHER, Claim.epsilon(0.1), samples=SAMPLES, uses_time=False)
@@ -71,11 +82,11 @@ def test_a_sound_program_is_not_refuted_and_a_wrong_claim_about_it_is(tmp_path):
 
 def test_time_that_depends_on_a_row_is_found_and_constant_time_is_not():
     planted = HAS_ONE + "if [ $row = 1 ]; then sleep 0.05; fi; echo 3"
-    found = audit_command(shell(planted), ONE, OTHER, Claim.epsilon(0.5), samples=SAMPLES)
+    found = audit_command(shell(planted), ONE, OTHER, Claim.epsilon(0.5), samples=TIMED)
     assert found.is_refuted
     assert "output[0]" in found.event
     # it is the time alone: without it nothing is seen
-    unseen = audit_command(shell(planted), ONE, OTHER, Claim.epsilon(0.5), samples=100, uses_time=False)
+    unseen = audit_command(shell(planted), ONE, OTHER, Claim.epsilon(0.5), samples=FEW, uses_time=False)
     assert not unseen.is_refuted
     constant = audit_command(
         shell(HAS_ONE + "echo 3"), ONE, OTHER, Claim.epsilon(0.5), samples=SAMPLES, confidence=SURE
@@ -84,7 +95,7 @@ def test_time_that_depends_on_a_row_is_found_and_constant_time_is_not():
 
 
 def test_the_input_is_read_from_standard_input_where_no_argument_holds_it():
-    found = audit_command(["cat"], ONE, OTHER, Claim.epsilon(1), samples=100, uses_time=False)
+    found = audit_command(["cat"], ONE, OTHER, Claim.epsilon(1), samples=FEW, uses_time=False)
     assert found.is_refuted
 
 
@@ -130,7 +141,7 @@ def test_what_an_address_gives_away_is_found(server, path):
 
 
 def test_the_time_of_an_address_is_found(server):
-    found = audit_url(f"{server}/slow", ONE, OTHER, Claim.epsilon(0.5), samples=SAMPLES)
+    found = audit_url(f"{server}/slow", ONE, OTHER, Claim.epsilon(0.5), samples=TIMED)
     assert found.is_refuted
     assert "output[0]" in found.event
 
@@ -141,7 +152,7 @@ def test_a_sound_address_is_not_refuted(server):
 
 
 def test_the_commands_print_the_verdict_and_exit_by_it(server, tmp_path):
-    options = ["--claim", "epsilon=0.5", "--one", "[0, 1]", "--other", "[0]", "-n", "100", "--no-time"]
+    options = ["--claim", "epsilon=0.5", "--one", "[0, 1]", "--other", "[0]", "-n", str(FEW), "--no-time"]
     runner = CliRunner()
     shown = runner.invoke(app, ["audit", "command", *options, "--", "echo", "{}"])
     assert shown.exit_code == 7
@@ -174,7 +185,7 @@ def test_mistakes_are_named(server):
 
 def test_a_run_that_does_not_end_is_an_outcome():
     script = HAS_ONE + "if [ $row = 1 ]; then sleep 5; fi"
-    found = audit_command(shell(script), ONE, OTHER, Claim.epsilon(0.5), samples=100, timeout=0.05, uses_time=False)
+    found = audit_command(shell(script), ONE, OTHER, Claim.epsilon(0.5), samples=FEW, timeout=0.05, uses_time=False)
     assert found.is_refuted
 
 
@@ -190,7 +201,7 @@ def test_a_run_that_does_not_end_is_an_outcome():
 )
 def test_a_program_that_never_works_has_no_verdict(words, what):
     with pytest.raises(ParameterError, match=f"command: .*{what}") as caught:
-        audit_command(words, ONE, OTHER, Claim.epsilon(1), samples=100, uses_time=False)
+        audit_command(words, ONE, OTHER, Claim.epsilon(1), samples=FEW, uses_time=False)
     assert caught.value.fix
 
 
@@ -207,17 +218,17 @@ def test_a_program_that_always_times_out_is_ended_early():
 def test_a_program_that_fails_sometimes_or_tells_by_how_it_fails_is_audited():
     claim = Claim.epsilon(1)
     half = audit_command(
-        ["sh", "-c", COIN + "exit $flip"], ONE, OTHER, claim, samples=100, confidence=SURE, uses_time=False
+        ["sh", "-c", COIN + "exit $flip"], ONE, OTHER, claim, samples=FEW, confidence=SURE, uses_time=False
     )
     assert not half.is_refuted
     assert audit_command(
-        shell(HAS_ONE + "exit $((3 + row))"), ONE, OTHER, claim, samples=100, uses_time=False
+        shell(HAS_ONE + "exit $((3 + row))"), ONE, OTHER, claim, samples=FEW, uses_time=False
     ).is_refuted
 
 
 def test_an_address_that_never_answers_has_no_verdict(server):
     with pytest.raises(ParameterError, match="url: every response on both inputs is an error: 500") as caught:
-        audit_url(f"{server}/failing", ONE, OTHER, Claim.epsilon(1), samples=100, uses_time=False)
+        audit_url(f"{server}/failing", ONE, OTHER, Claim.epsilon(1), samples=FEW, uses_time=False)
     assert caught.value.fix
 
 
@@ -281,7 +292,7 @@ def test_numbers_of_one_layout_share_a_fingerprint():
     ],
 )
 def test_bytes_that_are_read_alike_are_told_apart(script):
-    found = audit_command(shell(HAS_ONE + script), ONE, OTHER, Claim.epsilon(0.5), samples=100, uses_time=False)
+    found = audit_command(shell(HAS_ONE + script), ONE, OTHER, Claim.epsilon(0.5), samples=FEW, uses_time=False)
     assert found.is_refuted
 
 
@@ -294,7 +305,7 @@ def test_json_that_is_nested_too_deeply_is_a_text():
 def test_a_run_that_does_not_end_leaves_no_process_behind(tmp_path):
     numbers = tmp_path / "numbers"
     script = f"{HAS_ONE}if [ $row = 1 ]; then sleep 41 & echo $! >> {numbers}; wait; fi"
-    options = {"samples": 100, "timeout": 0.05, "uses_time": False}
+    options = {"samples": FEW, "timeout": 0.05, "uses_time": False}
     assert audit_command(shell(script), ONE, OTHER, Claim.epsilon(0.5), **options).is_refuted
     started = [int(line) for line in numbers.read_text(encoding="utf-8").split()]
     assert started
@@ -355,7 +366,7 @@ def broken_server():
 def test_a_response_that_fails_is_an_outcome(broken_server, mode, monkeypatch):
     monkeypatch.setattr(fetching, "MAX_BODY", 1000)
     address = f"{broken_server}/{mode}/{{}}"
-    options = {"samples": 100, "uses_time": False, "timeout": 5}
+    options = {"samples": FEW, "uses_time": False, "timeout": 5}
     assert audit_url(address, "with", "without", Claim.epsilon(0.5), **options).is_refuted
 
 
@@ -381,7 +392,7 @@ def test_a_program_that_writes_without_end_is_ended(stream, monkeypatch):
     assert (status, max(len(out), len(err)), time.monotonic() - begin < 25) == ("too much output", 1000, True)
     # that it does is an outcome, and so is whether
     script = HAS_ONE + f"if [ $row = 1 ]; then while :; do echo {'x' * 99}{stream}; done; fi"
-    found = audit_command(shell(script), ONE, OTHER, Claim.epsilon(0.5), samples=100, uses_time=False)
+    found = audit_command(shell(script), ONE, OTHER, Claim.epsilon(0.5), samples=FEW, uses_time=False)
     assert found.is_refuted
 
 
@@ -407,7 +418,7 @@ def test_inputs_and_limits_that_cannot_be_passed_on_are_named():
         (audit_url, "http://", 1, {}, "url"),
     ):
         with pytest.raises(ParameterError, match=name) as caught:
-            call(first, one, 2, claim, samples=100, **options)
+            call(first, one, 2, claim, samples=FEW, **options)
         assert caught.value.fix
     # standard input holds what an argument cannot
-    assert audit_command(["cat"], "a\0b", "c", claim, samples=100, uses_time=False).is_refuted
+    assert audit_command(["cat"], "a\0b", "c", claim, samples=FEW, uses_time=False).is_refuted

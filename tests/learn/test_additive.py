@@ -14,6 +14,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
+from tests.support.counts import FULL
 from tests.support.learning import WEIGHTED_TWO_CLASSES
 
 from tacit.accounting import epsilon_delta
@@ -97,8 +98,9 @@ def test_scikit_learns_checks():
         "check_estimators_dtypes": DECLARED,
         "check_fit2d_1feature": DECLARED,
     } | WEIGHTED_TWO_CLASSES
+    method = "auto" if FULL else "newton"  # of fewer steps
     estimator = AdditiveClassifier(
-        1000, classes=[0, 1], bounds=(-5, 5), rows=50, bits=partial(ReplayBits, b"checks"), delta=1e-4
+        1000, classes=[0, 1], bounds=(-5, 5), rows=50, bits=partial(ReplayBits, b"checks"), delta=1e-4, method=method
     )
     found = check_estimator(estimator, expected_failed_checks=expected, on_skip=None, on_fail=None)
     assert len(found) > 40

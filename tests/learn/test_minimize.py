@@ -208,7 +208,7 @@ def repeated(seed):
 
 @pytest.mark.slow
 def test_rows_that_are_repeated_are_solved_by_the_planned_steps():
-    for seed in range(5000 if FULL else 40):
+    for seed in range(5000 if FULL else 20):
         problem, tilt = repeated(seed)
         found = solve(problem, tilt, gradient_tolerance(problem.loss, 1.0, problem.rows))
         assert found.proved and found.steps == planned_steps(problem), seed
@@ -253,7 +253,7 @@ def test_settings_that_are_not_promised_are_refused_before_data():
 
 @pytest.mark.slow
 @given(st.integers(0, 10**6), st.sampled_from(LOSSES), st.sampled_from([0.1, 1.0, 20.0]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25 if FULL else 10, deadline=None)
 def test_a_row_more_moves_the_minimizer_by_at_most_its_gradient_over_the_penalty(seed, loss, penalty):
     problem = made(loss, rows=12, columns=3, penalty=penalty, seed=seed)
     fewer = RiskMinimization(

@@ -20,7 +20,7 @@ from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import ReplayBits
 
 ADD, SWAP = Neighbors.ADD_REMOVE, Neighbors.REPLACE
-FITS = 9_000 if FULL else 3_000
+FITS, LARGER = (9_000, 1.1) if FULL else (800, 1.25)
 
 
 def plan(
@@ -73,7 +73,8 @@ def test_it_learns_where_noise_leaves_room() -> None:
 @pytest.mark.slow
 def test_the_weight_of_one_dimension_has_its_claimed_law() -> None:
     # 512 rows of the norm with targets of zero: w = sigma z B/(norm (n + ...)), where the noise of the second moment,
-    # 2 % of n, adds 1e-3 to the variance at most. The squares add up to chi-square; false alarm 1e-9 on each side
+    # 2 % of n, adds 1e-3 to the variance at most. The squares add up to chi-square; false alarm 1e-9 on each side,
+    # and a deviation off by a tenth, or by a fourth with fewer fits, is seen
     rows = 512
     method = plan(1.0, 1, rows)
     problem = RiskMinimization(np.full((rows, 1), 3.0), np.zeros(rows), HuberLoss(2.0), 3.0, ADD, rows, method.penalty)
@@ -83,7 +84,7 @@ def test_the_weight_of_one_dimension_has_its_claimed_law() -> None:
     square = float(np.sum((found / deviation) ** 2))
     low, high = chi2.ppf(1e-9, FITS), chi2.isf(1e-9, FITS)
     assert low < square < high
-    assert square / 1.1**2 < low and square * 1.1**2 > high
+    assert square / LARGER**2 < low and square * LARGER**2 > high
 
 
 def test_the_order_of_rows_changes_no_bit_of_the_weights() -> None:

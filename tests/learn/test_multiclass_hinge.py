@@ -215,7 +215,7 @@ def test_the_claim_stands_and_less_noise_is_caught(method):
     claim = Claim.epsilon(Fraction(1), Fraction(1, 10))
     sure = 1 - 1e-9
     assert not audit(
-        fit_with(plan), [], [(1.0, 0.0)], claim, samples=20_000 if FULL else 200, confidence=sure
+        fit_with(plan), [], [(1.0, 0.0)], claim, samples=20_000 if FULL else 100, confidence=sure
     ).is_refuted
     weak = fit_with(replace(plan, noise=noise))
     assert audit(weak, [], [(1.0, 0.0)], claim, samples=4_000 if FULL else 400, confidence=sure).is_refuted

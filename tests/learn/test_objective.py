@@ -114,7 +114,7 @@ def test_the_random_term_that_the_weights_imply_is_gaussian():
     plan = planned(features=1, penalty=2.0)
     bits, problem = ReplayBits(b"objective"), tiny(plan)
     learned = with_loss(problem, (plan.loss, 1.0, ADD, 2.0), clip_loss(plan.loss, plan.cut))
-    count, off = (700, 1.3) if FULL else (400, 1.5)
+    count, off = (700, 1.3) if FULL else (150, 2)
     drawn = [plan.fit(problem, bits) for _ in range(count)]
     terms = np.array([-slope_at(learned, weights) for weights in drawn])
     terms /= float(plan.sigma)
@@ -124,7 +124,7 @@ def test_the_random_term_that_the_weights_imply_is_gaussian():
         return min(stats.kstest(values, "norm").pvalue, 2 * min(law.cdf(total), law.sf(total))) > ALARM / 2
 
     # power: a scale off by 0.3 moves the variance by 41 % or more, 7 of its standard errors sqrt(2/700); one off by
-    # half by 56 % or more, 7.9 of those of 400
+    # a factor of two by 75 % or more, 6.5 of those of 150
     assert accepted(terms) and not accepted(terms * off) and not accepted(terms / off)
 
 

@@ -106,7 +106,7 @@ def sides(law, value):
 @pytest.mark.slow
 def test_what_is_released_is_the_minimizer_with_gaussian_noise():
     plan = planned(features=1, penalty=2.0)
-    count, off = (1000, 1.25) if FULL else (500, 1.4)
+    count, off = (1000, 1.25) if FULL else (180, 1.8)
     noise = draws(plan, count, b"gaussian") / plan.deviation
 
     def accepted(values):
@@ -114,22 +114,22 @@ def test_what_is_released_is_the_minimizer_with_gaussian_noise():
         return min(stats.kstest(values, "norm").pvalue, squares) > ALARM / 2
 
     # power: a scale off by a quarter moves the variance by 36 % or more, 8 of its standard errors sqrt(2/1000); one off
-    # by 0.4 by 49 % or more, 7.7 of those of 500
+    # by 0.8 by 69 % or more, 6.5 of those of 180
     assert accepted(noise) and not accepted(noise * off) and not accepted(noise / off)
 
 
 @pytest.mark.slow
 def test_without_a_delta_the_noise_is_laplace():
     plan = planned("1", "0", features=1, penalty=2.0)
-    count, off = (800, 1.33) if FULL else (400, 1.5)
+    count, off = (800, 1.33) if FULL else (180, 2)
     noise = draws(plan, count, b"laplace") / (plan.deviation / math.sqrt(2))
 
     def accepted(values):
         total = sides(stats.gamma(len(values)), float(np.sum(np.abs(values))))
         return min(stats.kstest(values, "laplace").pvalue, total) > ALARM / 2
 
-    # power: the sum of sizes is off by a quarter or more, 7 of its standard errors 1/sqrt(800), or by a third or more,
-    # 6.7 of those of 400
+    # power: the sum of sizes is off by a quarter or more, 7 of its standard errors 1/sqrt(800), or by half or more,
+    # 6.7 of those of 180
     assert accepted(noise) and not accepted(noise * off) and not accepted(noise / off)
 
 

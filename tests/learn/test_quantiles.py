@@ -139,7 +139,7 @@ def test_the_claim_stands_and_less_noise_is_caught():
     weak = GridGaussian(plan.noise.sigma / less, plan.noise.sensitivity, plan.noise.coordinates)
     claim, pair = Claim.epsilon(Fraction(1), Fraction(1, 10)), ([], [-1.0])
     sure = 1 - 1e-9
-    sound = audit(release_with(plan.noise), *pair, claim, samples=20_000 if FULL else 200, confidence=sure)
+    sound = audit(release_with(plan.noise), *pair, claim, samples=20_000 if FULL else 100, confidence=sure)
     assert not sound.is_refuted
     assert audit(release_with(weak), *pair, claim, samples=2_000 if FULL else 200, confidence=sure).is_refuted
     assert replace(plan, noise=weak).privacy_loss != plan.privacy_loss  # and the loss says so

@@ -85,7 +85,7 @@ def violations(rows: list[Row], replaced: list[Row], *, nonnegative: bool) -> in
     return count
 
 
-@settings(max_examples=300 if FULL else 40, deadline=None)
+@settings(max_examples=300 if FULL else 20, deadline=None)
 @given(ROWS, ROWS, st.booleans())
 def test_a_unit_moves_the_sums_by_no_more_than_the_clip(rows, replaced, nonnegative):
     if nonnegative:
@@ -109,7 +109,7 @@ def test_sums_that_are_rounded_away_from_zero_are_found(monkeypatch):
     assert violations([], [(9, 0, 1), (9, 1, 1), (9, 2, 1)], nonnegative=True) > 0
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100 if FULL else 40, deadline=None)
 @given(ROWS, st.integers(1, 3))
 def test_each_unit_that_adds_something_is_in_one_cell(rows, ratios):
     found = profile(rows, ratios).units

@@ -61,18 +61,16 @@ def test_calibration_is_exact():
     assert Gaussian.for_rho(Decimal("0.5"), sensitivity=0).variance == 1
 
 
-def delta_of(variance, shifts, epsilon):
-    """The sum of (p(k) - e^epsilon p(k - shift))+ over all vectors k, straight from the law."""
+def delta_of(variance, shift, coordinates, epsilon):
+    """The sum of (p(k) - e^epsilon p(k - shift))+ over all vectors k, straight from the law.
+
+    The loss of a vector, the sum of ((k - shift)^2 - k^2)/2, depends on the sum of its coordinates alone.
+    """
     reach = 14 * math.isqrt(math.ceil(variance)) + 14
-    chances = law(variance, reach)
-    losses = {0.0: 1.0}
-    for shift in shifts:
-        grown: dict[float, float] = {}
-        for so_far, chance in losses.items():
-            for k, p in chances.items():
-                loss = so_far + ((k - shift) ** 2 - k**2) / 2
-                grown[loss] = grown.get(loss, 0.0) + chance * p
-        losses = grown
+    chances, sums = np.array([*law(variance, reach).values()]), np.ones(1)
+    for _ in range(coordinates):
+        sums = np.convolve(sums, chances)
+    losses = {shift * (shift * coordinates / 2 - k): p for k, p in enumerate(sums.tolist(), -reach * coordinates)}
     return math.fsum(
         -math.expm1(epsilon - x / float(variance)) * p for x, p in losses.items() if x / variance > epsilon
     )
@@ -81,7 +79,7 @@ def delta_of(variance, shifts, epsilon):
 @pytest.mark.slow
 def test_the_discrete_law_is_priced_as_itself():
     # sigma = 3.730632 is enough for real noise at (1, 1e-5), but one step of the discrete law has delta 1.035e-5.
-    assert delta_of(Fraction(3.730632) ** 2, [1], 1) == pytest.approx(1.035e-5, abs=5e-9)
+    assert delta_of(Fraction(3.730632) ** 2, 1, 1, 1) == pytest.approx(1.035e-5, abs=5e-9)
     # The least safe sigma is 3.7405.
     assert math.sqrt(Gaussian.calibrated(1, 1e-5).variance) == pytest.approx(3.7405, abs=5e-5)
 
@@ -91,11 +89,11 @@ def test_the_discrete_law_is_priced_as_itself():
 @pytest.mark.parametrize(("epsilon", "delta"), [(1, 1e-5), (0.25, 1e-3), (4, 1e-6)])
 def test_calibrated_noise_is_the_least(epsilon, delta, shift, coordinates):
     variance = Gaussian.calibrated(epsilon, delta, shift, coordinates).variance
-    assert delta_of(variance, [shift] * coordinates, epsilon) <= delta
+    assert delta_of(variance, shift, coordinates, epsilon) <= delta
     # No smaller move is worse, and hardly any less noise would do.
-    assert delta_of(variance, [max(shift - 1, 1)] * coordinates, epsilon) <= delta
-    assert delta_of(variance, [shift] * (coordinates - 1), epsilon) <= delta
-    assert delta_of(variance * Fraction(9999, 10_000), [shift] * coordinates, epsilon) > delta
+    assert delta_of(variance, max(shift - 1, 1), coordinates, epsilon) <= delta
+    assert delta_of(variance, shift, coordinates - 1, epsilon) <= delta
+    assert delta_of(variance * Fraction(9999, 10_000), shift, coordinates, epsilon) > delta
 
 
 def test_nothing_moves():

@@ -9,14 +9,14 @@ import math
 import time
 from collections import Counter
 from fractions import Fraction
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.counts import FULL, OFF, enough, examples
+from tests.support.counts import FULL, OFF, enough, examples, some
 from tests.support.statistics import chi_square
 
 import tacit.mechanisms
@@ -112,8 +112,9 @@ def test_of_no_rows_every_point_is_equally_likely(share):
     mechanism, bits = quantile(share), ReplayBits(b"empty")
     for empty in ({}, {3: 0}):
         assert all(chance.overlaps(arb(1) / 11) for chance in mechanism.law(empty).values())
-    seen = Counter(mechanism.release({}, bits) for _ in range(2_200))
-    assert chi_square([seen[g] for g in range(11)], [200] * 11) > ALARM
+    each = enough(200)
+    seen = Counter(mechanism.release({}, bits) for _ in range(11 * each))
+    assert chi_square([seen[g] for g in range(11)], [each] * 11) > ALARM
 
 
 @pytest.mark.parametrize("share", SHARES, ids=str)
@@ -165,9 +166,7 @@ def pairs(points: int, most: int, rows: int, neighbors: Neighbors) -> set[tuple[
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", SHARES, ids=str)
-@pytest.mark.parametrize("neighbors", [ADD, REPLACE])
-@pytest.mark.parametrize("rows", [1, 2, 3])
+@pytest.mark.parametrize(("share", "neighbors", "rows"), some(product(SHARES, [ADD, REPLACE], [1, 2, 3]), 4), ids=str)
 def test_no_loss_of_neighbors_passes_epsilon(share, neighbors, rows):
     # All data of up to four rows on three or four points, with any unit of up to `rows` rows, and of another number of
     # them after than before: every loss lies in a range of epsilon, so every ratio of probabilities is at most
@@ -259,8 +258,7 @@ def test_release_has_the_law(share):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", SHARES, ids=str)
-@pytest.mark.parametrize("power", [40, 62, 200])
+@pytest.mark.parametrize(("share", "power"), some(product(SHARES, [40, 62, 200]), 2), ids=str)
 def test_huge_grids(share, power):
     # Twenty rows at 0. The points below miss by some rows and those above by others; there are as many of them on each
     # side as make either side, up to 2^power points, as likely as 0. With epsilon off by a tenth the larger side

@@ -13,6 +13,7 @@ import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.counts import some
 from tests.support.statistics import strangeness
 
 from tacit.arithmetic import to_interval, working_precision
@@ -78,19 +79,19 @@ def outputs(threshold: Threshold, counts: dict[str, int], keys: str, reach: int)
     return found
 
 
+NEIGHBORS = [
+    ({"a": 1, "b": 1}, {}, 2),  # alone in two keys
+    ({"a": 1, "b": 5}, {"b": 4}, 2),  # alone in one, with others in the other
+    ({"a": 3, "b": 5}, {"a": 2, "b": 4}, 2),
+    ({"a": 1}, {"b": 1}, 2),  # replaced by one who is alone elsewhere
+    ({"a": 1, "b": 4}, {"a": 2, "b": 3}, 2),
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("one", "other", "moves"),
-    [
-        ({"a": 1, "b": 1}, {}, 2),  # alone in two keys
-        ({"a": 1, "b": 5}, {"b": 4}, 2),  # alone in one, with others in the other
-        ({"a": 3, "b": 5}, {"a": 2, "b": 4}, 2),
-        ({"a": 1}, {"b": 1}, 2),  # replaced by one who is alone elsewhere
-        ({"a": 1, "b": 4}, {"a": 2, "b": 3}, 2),
-    ],
-)
-@pytest.mark.parametrize("scale", [Fraction(1), Fraction(3)])
-def test_the_guarantee_from_the_exact_law(one, other, moves, scale):
+@pytest.mark.parametrize(("scale", "neighbors"), some(product([Fraction(1), Fraction(3)], NEIGHBORS), 2))
+def test_the_guarantee_from_the_exact_law(scale, neighbors):
+    one, other, moves = neighbors
     # Sum over all outputs of what P exceeds e^eps Q by. Beyond t + reach lies e^-60 or less of either law.
     threshold = Threshold(scale, Fraction(1, 50), groups=2)
     with working_precision(200):

@@ -14,7 +14,7 @@ import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.counts import examples
+from tests.support.counts import enough, examples
 
 from tacit.arithmetic import to_interval, working_precision
 from tacit.errors import ParameterError
@@ -107,8 +107,9 @@ def test_one_at_a_time(p_value, law):
     # The same words give the same choices.
     scores, factor = LAWS[law]
     bits = ReplayBits(b"one")
-    drawn = [choose(scores, factor, bits) for _ in range(10_000)]
-    assert drawn == choices(scores, factor, 10_000, ReplayBits(b"one")).tolist()
+    count = enough(10_000)
+    drawn = [choose(scores, factor, bits) for _ in range(count)]
+    assert drawn == choices(scores, factor, count, ReplayBits(b"one")).tolist()
     assert p_value(drawn, scores, factor) > ALARM
 
 

@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from flint import arb
+from tests.support.counts import enough
 
 from tacit.arithmetic import to_interval, working_precision
 from tacit.errors import ParameterError
@@ -70,7 +71,7 @@ def test_many_at_a_time(p_value, scale, full):
 @pytest.mark.slow
 @pytest.mark.parametrize(("scale", "trusted"), [(Fraction(1), 1), (Fraction(3), 3), (Fraction(20), 6)])
 def test_a_cruder_machine_draws_the_same(p_value, certified, scale, trusted):
-    count = 10_000
+    count = enough(10_000)
     plain = draw_array(scale, count, ReplayBits(b"cut"))
     assert len(certified) < 3  # 10,000 (2^-20 + 3 scale 2^-40) is about 0.01
     certified.clear()

@@ -135,7 +135,7 @@ def test_an_interrupt_at_any_line_repeats_no_word(name, full):
     draw, bits = PATHS[name], Recorded()
     draw(bits)
     points = 0
-    for _ in at_every_point(lambda: draw(bits), in_sampling, step=1 if full else 3):
+    for _ in at_every_point(lambda: draw(bits), in_sampling, step=1 if full else 5):
         draw(bits)
         points += 1
     assert points > 5

@@ -108,7 +108,7 @@ def miscompiler(factor):
     return backend
 
 
-@pytest.mark.parametrize("factor", [4.0, 0.25, 1.1, 0.9, 1.0])
+@pytest.mark.parametrize("factor", [*([4.0, 0.25] if FULL else []), 1.1, 0.9, 1.0])
 def test_the_first_compiled_pass_finds_wrong_norms(factor):
     torch._dynamo.reset()
     torch.manual_seed(3)

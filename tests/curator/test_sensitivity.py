@@ -238,6 +238,15 @@ MATCHED: dict[str, tuple[str, list[str]]] = {
     ),
 }
 SOURCES |= MATCHED
+# Where most of what is asked is about timestamps: few other columns may be named.
+TIMED = {
+    "rows at times": ("things", ["g", "s"]),
+    "units at times": ("visits", ["g", "s", "who"]),
+    "through at times": ("lines", ["g", "s"]),
+    "units at times with public": ("visits JOIN wards USING (ward)", ["s", "side"]),
+    "units at times with units": ("visits AS v JOIN notes AS b ON b.who = v.who AND b.k = v.g", ["s", "m"]),
+    "units at times twice": ("(SELECT who, s, g FROM visits UNION ALL SELECT who, s, g FROM visits)", ["g", "s"]),
+}
 # Aggregates, and the columns they need.
 AGGREGATES: list[tuple[str, str]] = [
     ("COUNT(*)", ""),
@@ -333,13 +342,13 @@ WHERE: list[tuple[str, str]] = [
 
 def asked(source: str, aggregates: list[str], keys: str, where: str) -> str:
     """The text of a question."""
-    text = f"SELECT {', '.join(aggregates)} FROM {SOURCES[source][0]}"
+    text = f"SELECT {', '.join(aggregates)} FROM {(SOURCES | TIMED)[source][0]}"
     return text + (f" WHERE {where}" if where else "") + (f" GROUP BY {keys}" if keys else "")
 
 
 def those(pairs: list[tuple[str, str]], source: str) -> list[str]:
     """The aggregates, keys or conditions whose columns a source has."""
-    return [text for text, needed in pairs if set(needed.split()) <= set(SOURCES[source][1])]
+    return [text for text, needed in pairs if set(needed.split()) <= set((SOURCES | TIMED)[source][1])]
 
 
 @lru_cache(maxsize=4096)
@@ -592,7 +601,7 @@ def check(
         engine.close()
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", SOURCES | TIMED)
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
 def test_one_unit_moves_no_more_than_is_charged(neighbors, source):
     # What is planted below is found by one database and one question.
@@ -607,13 +616,22 @@ def test_the_same_in_duckdb(neighbors):
         check(neighbors, f"duckdb {number}", some(SOURCES, 8, 4 * (neighbors == "replace")), in_duckdb)
 
 
+@pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
+def test_the_same_of_timestamps_in_duckdb(neighbors):
+    for number in range(IN_DUCKDB):
+        check(neighbors, f"times in duckdb {number}", list(TIMED), in_duckdb)
+
+
 @pytest.mark.parametrize(
-    "aggregate", ["COUNT(*)", "SUM(x)", "AVG(y)", "VAR_POP(x)", "COUNT(DISTINCT who)", "MEDIAN(x)"]
+    "aggregate",
+    ["COUNT(*)", "SUM(x)", "AVG(y)", "VAR_POP(x)", "COUNT(DISTINCT who)", "MEDIAN(x)", "MAX(s)"],
 )
-@pytest.mark.parametrize("keys", ["g", "t"])
+@pytest.mark.parametrize("keys", ["g", "t", "DATE_TRUNC('hour', s)"])
 def test_a_plan_that_keeps_too_much_is_noticed(aggregate, keys):
     # One group more than is charged for, or one row more in each; the number of units has no use for more rows.
-    world = world_of("add-remove", (2, 3), owning(*({**row, "x": i} for i, row in enumerate(MANY))))
+    times = (MOMENT + i // 9 * HOUR + i % 9 for i in range(len(MANY)))  # those of a group of nine in an hour of its own
+    rows = [{**row, "x": i, "s": time} for i, (row, time) in enumerate(zip(MANY, times, strict=True))]
+    world = world_of("add-remove", (2, 3), owning(*rows))
     plan = planned(asked("units", [aggregate], keys, ""), "add-remove", 2, 3)
     wider = [ContributionBounds(3, 3)] if "who" in aggregate else [ContributionBounds(3, 3), ContributionBounds(2, 9)]
     for keep in wider:
@@ -634,14 +652,21 @@ def test_a_plan_that_keeps_too_much_in_all_is_noticed(aggregate, keys):
             loss(plan, world.without.run(loose), world.old.run(loose), Neighbors.ADD_REMOVE)
 
 
-@pytest.mark.parametrize("source", SOURCES)
+def test_every_column_of_a_table_is_in_some_source():
+    named = {column for _, columns in (SOURCES | TIMED).values() for column in columns}
+    assert COLUMNS.keys() - {"ward"} <= named  # by which rows are joined with the public table
+    needed = {column for pairs in (AGGREGATES, KEYS, WHERE) for _, columns in pairs for column in columns.split()}
+    assert needed <= named
+
+
+@pytest.mark.parametrize("source", SOURCES | TIMED)
 def test_every_aggregate_and_every_key_has_a_plan(source):
     """Nothing that the tests above pick is refused, so they check what they say they check.
 
     By default each aggregate is asked of one source or more, with a key or without, and so is each key.
     """
-    number = list(SOURCES).index(source)
-    grouped = "g" if "g" in SOURCES[source][1] else "n"
+    number = list(SOURCES | TIMED).index(source)
+    grouped = next(key for key in ("g", "n", "side", "") if key in {*(SOURCES | TIMED)[source][1], ""})
     for aggregate, keys in some(product(those(AGGREGATES, source), ("", grouped)), 12, 2 * number):
         planned(asked(source, [aggregate], keys, ""), "add-remove", 2, 2)
     for keys in some(those(KEYS, source), 5, number):

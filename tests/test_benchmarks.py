@@ -138,11 +138,12 @@ def test_every_line_of_the_shop_has_its_order_and_every_order_its_customer(tmp_p
     assert abs(lines.num_rows / 2_000 - 4) < 0.27
 
 
-def test_a_scan_a_copy_and_all_answers_of_a_small_table(events):
+def test_a_scan_a_copy_and_all_answers_of_a_small_table(events, capsys):
     assert query_turns.once("scan", events)["rows"] == 20_000
-    assert query_turns.once("prepare", events)["bytes"] > 0
-    query_turns.once("tables", events)
-    query_turns.once("prepare-rows", events)
+    query_sides.COMMANDS["prepare"](events)
+    assert json.loads(capsys.readouterr().out)["bytes"] > 0
+    query_sides.COMMANDS["tables"](events)
+    query_sides.COMMANDS["prepare-rows"](events)
     sides = {name: query.ours(name, events) for name in ("plain", "prepared", "rows")}
     for side in sides.values():
         side.ask()

@@ -23,13 +23,14 @@ def test_skipped(): pytest.skip("not here")
 
 def run(folder: Path, record: Path, *words: str, broken: str = "") -> str:
     (folder / "test_some.py").write_text(TESTS)
-    command = [sys.executable, "-m", "pytest", "-p", "tests.support.continued", "-p", "no:schemathesis"]
+    command = [sys.executable, "-m", "pytest", "-p", "tests.support.continued", "-p", "no:cacheprovider"]
     command += ["--record", str(record), "-c", "/dev/null", "--rootdir", str(folder), *words, str(folder)]
     environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "BROKEN": broken, "HOME": str(folder)}
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # other plugins are slow to import, and none is asked for
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False).stdout
 
 
-@pytest.mark.parametrize("workers", [[], ["-n", "1"]])
+@pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n", "1"]])
 def test_what_has_passed_is_left_out_and_the_rest_is_tried_again(tmp_path: Path, workers: list[str]) -> None:
     record = tmp_path / "made" / "record"
     assert "1 failed, 2 passed, 1 skipped" in run(tmp_path, record, *workers, broken="two")

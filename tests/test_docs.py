@@ -37,6 +37,31 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
+# By default what takes long is done in fewer rounds, or with less data; each text must be in what it is replaced in.
+SMALLER = {
+    "attacks": {"queries=1000, truth": "queries=400, truth", ", 200, 1000, truth": ", 200, 400, truth"},
+    "audit_peers": {"samples: int = 2_000": "samples: int = 500"},
+    "audits": {"canaries = np.arange(2_000), np.full(2_000, 30.0)": "canaries = np.arange(400), np.full(400, 30.0)"},
+    "coins": {"TRIES = 100": "TRIES = 10"},
+    "deep-learning": {"epochs=10)": "epochs=2)", "epochs=4, batch_size=300": "epochs=1, batch_size=300"},
+    "deep_audit": {"RUNS, STEPS = 100, 1": "RUNS, STEPS = 6, 1"},
+    "deep_digits": {"epochs=10": "epochs=1"},
+    "deep_text": {"rows, epochs=4": "rows, epochs=1", "for kind in kinds for": "for kind in kinds[:2] for"},
+    "deep_trainer": {'"num_train_epochs": 8': '"num_train_epochs": 1'},
+    "membership": {"shadows=16": "shadows=8"},
+    "shuffle": {"range(6, 19)": "range(6, 19, 6)", "range(1, 17)": "range(1, 17, 5)"},
+    "tracing": {"for _ in range(5)": "for _ in range(2)"},
+}
+
+
+def shrink(name: str, text: str) -> str:
+    """The text of an example or a page as it is run: by default with less to do."""
+    for long, short in {} if FULL else SMALLER.get(name, {}).items():
+        assert long in text
+        text = text.replace(long, short)
+    return text
+
+
 def run(code: str, folder: Path, started: Starter | None = None) -> str:
     (folder / "shown.py").write_text(code, encoding="utf-8")
     return run_script(folder / "shown.py", [], folder, started)
@@ -94,7 +119,8 @@ def test_the_first_answer_runs_on_the_clinic_that_the_page_makes(tmp_path, start
 )
 def test_the_python_of_the_guide_runs(page, tmp_path, started):
     script = tmp_path / "page.py"
-    script.write_text("\n".join(blocks(ROOT / "docs" / "guide" / f"{page}.md", "python")), encoding="utf-8")
+    code = "\n".join(blocks(ROOT / "docs" / "guide" / f"{page}.md", "python"))
+    script.write_text(shrink(page, code), encoding="utf-8")
     run_script(script, [], tmp_path, started)
 
 
@@ -183,15 +209,26 @@ DRAWN = some(PICTURES, 2, 1)
 ALONE = [path for path in EXAMPLES if FULL or path not in DRAWN]
 
 
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory):
+    """The folder of the examples; by default a copy in which some do less. One may import another."""
+    if FULL:
+        return ROOT / "examples"
+    folder = tmp_path_factory.mktemp("examples")
+    for path in EXAMPLES:
+        (folder / path.name).write_text(shrink(path.stem, path.read_text(encoding="utf-8")), encoding="utf-8")
+    return folder
+
+
 @pytest.mark.parametrize("example", ALONE, ids=lambda path: path.name)
-def test_an_example_runs_without_arguments_and_leaves_nothing(example, tmp_path, started):
-    assert run_script(example, [], tmp_path, started)  # it prints what it finds
+def test_an_example_runs_without_arguments_and_leaves_nothing(example, examples, tmp_path, started):
+    assert run_script(examples / example.name, [], tmp_path, started)  # it prints what it finds
     assert {path.name for path in tmp_path.iterdir()} <= {"out", "err"}  # where the output was caught
 
 
 @pytest.mark.parametrize("example", DRAWN, ids=lambda path: path.name)
-def test_an_example_writes_its_picture_where_it_is_told(example, tmp_path, started):
-    run_script(example, ["drawn.svg"], tmp_path, started)
+def test_an_example_writes_its_picture_where_it_is_told(example, examples, tmp_path, started):
+    run_script(examples / example.name, ["drawn.svg"], tmp_path, started)
     assert "</svg>" in (tmp_path / "drawn.svg").read_text(encoding="utf-8")
 
 

@@ -39,7 +39,7 @@ with warnings.catch_warnings():
     opendp = pytest.importorskip("opendp.prelude")
     opendp.enable_features("contrib")
 
-few = settings(max_examples=50 if FULL else 4, deadline=None, derandomize=True)
+few = settings(max_examples=50 if FULL else 2, deadline=None, derandomize=True)
 DELTA = 1e-6
 scales = st.fractions(Fraction(1, 2), 20, max_denominator=50)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from unittest.mock import patch
 
 import pyarrow as pa
@@ -45,14 +45,17 @@ def tacit() -> Run:
     """The command, in this process: quicker, and otherwise what a shell does. It is built once."""
     built = cache(typer.main.get_command)
 
-    def run(*arguments: Any, cwd: Path | None = None, stdin: str = "") -> Done:
+    def run(
+        *arguments: Any, cwd: Path | None = None, stdin: str = "", stderr: IO[str] | None = None, **environment: str
+    ) -> Done:
         out, err = io.StringIO(), io.StringIO()
         argv = ["tacit", *map(str, arguments)]
         code: Any = 0
         with (
             chdir(cwd or Path.cwd()),
             redirect_stdout(out),
-            redirect_stderr(err),
+            redirect_stderr(stderr or err),
+            patch.dict(os.environ, environment),
             patch.object(sys, "argv", argv),
             patch.object(sys, "stdin", io.StringIO(stdin)),
             patch.object(typer.main, "get_command", built),

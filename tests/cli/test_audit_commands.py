@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.support.counts import FULL
 
 from tacit.cli import audit
 from tacit.cli.main import app
@@ -17,6 +18,7 @@ from tacit.sampling import laplace
 pytestmark = pytest.mark.slow
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
+SAMPLES = "200" if FULL else "100"  # of a policy's answers: either finds a cost of five times the claim
 MINE = """\
 def fair(data, size, rng):
     return rng.integers(0, 2, size)
@@ -46,7 +48,7 @@ def said(done) -> str:
 
 def test_a_policy_is_audited(tacit, folder):
     (folder / "t.parquet").unlink()  # no data is read
-    done = tacit("audit", "policy", "-p", "t.toml", "--samples", "200", "--units", "10", cwd=folder)
+    done = tacit("audit", "policy", "-p", "t.toml", "--samples", SAMPLES, "--units", "10", cwd=folder)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0].split() == ["question", "at", "least", "claim", "verdict"]
@@ -57,7 +59,7 @@ def test_a_policy_is_audited(tacit, folder):
 
 
 def test_a_policy_is_audited_as_json(tacit, folder):
-    options = ("--samples", "200", "--units", "10", "--epsilon", "0.5", "--stored", "--json")
+    options = ("--samples", SAMPLES, "--units", "10", "--epsilon", "0.5", "--stored", "--json")
     done = tacit("audit", "policy", "-p", "t.toml", *options, cwd=folder)
     found = json.loads(done.stdout)
     assert (done.returncode, found["refuted"], found["confidence"]) == (0, False, 0.99)
@@ -73,7 +75,7 @@ def test_a_planted_fault_is_found(tacit, folder, monkeypatch):
     # Power: noise of a fifth of the scale that is paid for costs 5 times the price.
     draw = laplace.draw
     monkeypatch.setattr(laplace, "draw", lambda scale, bits: draw(scale / 5, bits))
-    done = tacit("audit", "policy", "-p", "t.toml", "--samples", "200", "--units", "10", cwd=folder)
+    done = tacit("audit", "policy", "-p", "t.toml", "--samples", SAMPLES, "--units", "10", cwd=folder)
     assert done.returncode == 7
     assert re.search(r"SELECT COUNT\(\*\) AS n FROM t .* refuted$", done.stdout, re.MULTILINE)
     assert re.search(r"\d+ of \d+ claims are refuted", done.stdout)

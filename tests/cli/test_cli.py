@@ -197,8 +197,8 @@ def test_init_writes_a_policy_that_check_takes_once_it_is_filled_in(tacit, tmp_p
 
 
 @pytest.mark.slow
-def test_the_demo_runs_to_its_end(tacit, process, tmp_path):
-    shown = process("demo", "--keep", tmp_path / "kept")
+def test_the_demo_runs_to_its_end(tacit, tmp_path):
+    shown = tacit("demo", "--keep", tmp_path / "kept")
     assert shown.returncode == 0, shown.stderr
     for said in ("95% interval", "a repeat, free", "refused [unbounded]", "refused [budget]", "all in order"):
         assert said in shown.stdout
@@ -233,12 +233,12 @@ def test_the_owner_sees_the_cause_of_a_failure_and_the_analyst_does_not(tacit, f
 
 
 @pytest.mark.slow
-def test_a_damaged_file_is_the_owners_error_before_any_charge(process, folder):
+def test_a_damaged_file_is_the_owners_error_before_any_charge(tacit, folder):
     data = folder / "t.parquet"
     whole = data.read_bytes()
     # The footer, with names and types, stays; the rows are overwritten.
     data.write_bytes(whole[:4] + b"\xff" * 40 + whole[44:])
-    shown = process("ask", "-p", "t.toml", "--as", "ada", "SELECT SUM(x) FROM t", "--epsilon", "0.5", cwd=folder)
+    shown = tacit("ask", "-p", "t.toml", "--as", "ada", "SELECT SUM(x) FROM t", "--epsilon", "0.5", cwd=folder)
     assert shown.returncode == 5
     assert "t.x cannot be read" in shown.stderr
     assert not (folder / "t.ledger").exists()
@@ -404,17 +404,18 @@ def test_a_command_line_that_cannot_be_read_has_a_code_and_a_fix(tacit, argument
         ("tacit ledger price --by z", {"zcdp"}),
     ],
 )
-def test_a_shell_completes_names_roles_and_accountants(process, folder, words, offered):
+def test_a_shell_completes_names_roles_and_accountants(tacit, process, folder, words, offered):
     (folder / "t.toml").rename(folder / "tacit.toml")
     (folder / "t.toml").write_text((folder / "tacit.toml").read_text())
     count = len(words.split(" ")) - 1
-    shown = process(cwd=folder, COMP_WORDS=words, COMP_CWORD=str(count), _TACIT_COMPLETE="complete_bash")
+    run = process if len(offered) == 2 else tacit  # one of them as a shell does it
+    shown = run(cwd=folder, COMP_WORDS=words, COMP_CWORD=str(count), _TACIT_COMPLETE="complete_bash")
     assert set(shown.stdout.split()) == offered
 
 
 @pytest.mark.slow
-def test_no_option_is_cut_off_in_a_help_of_80_columns(process):
-    assert "--insecure-behind-proxy" in process("serve", "--help", COLUMNS="80").stdout
+def test_no_option_is_cut_off_in_a_help_of_80_columns(tacit):
+    assert "--insecure-behind-proxy" in tacit("serve", "--help", COLUMNS="80").stdout
 
 
 def test_version_and_help(tacit):

@@ -64,7 +64,7 @@ def test_enter_takes_every_proposal(tacit, shop):
 
 def test_answers_are_asked_for_until_they_can_be_read(tacit, shop):
     answers = ("who", "customer_id", "nothing", "email", "9 1", "0 100", "lots", "2.5", "bo b", "bob")
-    made = guide(shop, *answers)
+    made = tacit("init", "orders.csv", "--guided", cwd=shop, stdin="\n".join(answers) + "\n")
     assert made.returncode == 0, made.stderr
     assert "there is no column who" in made.stdout and "write two numbers" in made.stdout
     text = (shop / "tacit.toml").read_text()

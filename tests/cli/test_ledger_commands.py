@@ -13,10 +13,11 @@ import apsw
 import pytest
 
 from tacit.ledger.budget import BudgetLimits
+from tacit.ledger.entries import EntryKind
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.signing import SigningKey
 from tacit.ledger.verify import verify
-from tacit.privacy.loss import LaplaceNoise
+from tacit.privacy.loss import LaplaceNoise, encode
 
 pytestmark = pytest.mark.slow
 
@@ -75,10 +76,10 @@ def test_the_owner_verifies_the_ledger_and_reads_it(owner):
     assert lines[1].index("commit") == head.index("kind")
 
 
-def test_a_bar_is_drawn_on_a_terminal_and_leaves_the_output_alone(owner, process, folder):
+def test_a_bar_is_drawn_on_a_terminal_and_leaves_the_output_alone(owner):
     terminal, end = pty.openpty()
-    shown = process("ledger", "verify", "-p", "t.toml", cwd=folder, stderr=end, TERM="xterm")
-    os.close(end)
+    with open(end, "w") as stderr:
+        shown = owner("ledger", "verify", stderr=stderr, TERM="xterm", COLUMNS="100")
     drawn = os.read(terminal, 100_000).decode()
     os.close(terminal)
     assert shown.stdout == owner("ledger", "verify").stdout
@@ -90,8 +91,9 @@ def test_the_bar_hears_of_every_five_hundredth_entry(tmp_path):
     heard: list[int] = []
     with Ledger(tmp_path / "ledger", BudgetLimits.of(*one, {"ada": one})) as ledger:
         ledger.commit(ledger.reserve("ada", LaplaceNoise(Fraction(4), 1), "5eed"), b"41")
-        for number in range(998):  # an opening, a charge, its answer, and these, which cost nothing
-            ledger.reserve("ada", LaplaceNoise(Fraction(4), 0), f"{number}")
+        with ledger._writing() as book:
+            for _ in range(998):  # an opening, a charge, its answer, and these, which cost nothing
+                book.append(EntryKind.REPEAT, analyst="ada", key="5eed", loss=encode(LaplaceNoise(Fraction(4), 1)))
         assert verify(ledger, progress=heard.append).entries == 1001
     assert heard == [500, 1000]
 

@@ -11,12 +11,12 @@ from tacit.demo.clinic import build_clinic
 pytestmark = pytest.mark.slow
 
 
-def test_a_copy_is_made_once_and_asked(tacit, process, tmp_path: Path):
+def test_a_copy_is_made_once_and_asked(tacit, tmp_path: Path):
     policy = build_clinic(tmp_path)
     text = policy.read_text(encoding="utf-8")
     question = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
     policy.write_text(text.replace("epoch = 1", 'copy = "clinic.copy"\nepoch = 1'), encoding="utf-8")
-    made = process("prepare", "-p", policy)
+    made = tacit("prepare", "-p", policy)
     assert made.stdout.startswith("clinic.copy holds the data of epoch 1")
     before = (tmp_path / "clinic.copy").stat().st_mtime_ns
     asked = tacit("ask", "-p", policy, "--as", "ada", "--epsilon", "1", question)

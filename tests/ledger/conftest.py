@@ -17,6 +17,7 @@ from typing import Any
 import apsw
 import psycopg
 import pytest
+from tests.support.counts import some
 
 from tacit.accounting.filters import BudgetCharge, compute_charge, compute_limits
 from tacit.ledger import reader, transaction
@@ -81,6 +82,12 @@ def postgres() -> Iterator[str]:
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
     """Where a new ledger goes: a path, then a name in a PostgreSQL database."""
     return tmp_path / "ledger" if request.param == "sqlite" else fresh(request.getfixturevalue("postgres"))
+
+
+def on_both(cases: Iterable[Any], one_in: int) -> list[tuple[Any, ...]]:
+    """Each case on SQLite; on PostgreSQL, which is slower to ask, one in so many unless all counts are full."""
+    cases = [case if isinstance(case, tuple) else (case,) for case in cases]
+    return [("sqlite", *case) for case in cases] + [("postgres", *case) for case in some(cases, one_in)]
 
 
 def fresh(postgres: str) -> str:

@@ -348,7 +348,7 @@ def stored(ledger: Ledger, questions: Iterable[str]) -> dict[str, bytes | None]:
 
 def test_no_power_cut_forgets_a_shown_answer(log, key, tmp_path, full):
     room = Room(tmp_path, key)
-    for crash in crashes(log, samples=25 if full else 1):
+    for crash in itertools.islice(crashes(log, samples=25 if full else 1), 0, None, 1 if full else 3):
         with room.opened(crash.image) as ledger:
             assert charged(ledger) >= set(crash.shown)
             assert stored(ledger, crash.shown) == crash.shown
@@ -356,7 +356,7 @@ def test_no_power_cut_forgets_a_shown_answer(log, key, tmp_path, full):
             if room.count % 10 == 0:  # it goes on
                 assert ledger.commit(ledger.reserve("bo", ONE, "z"), b"90").stored == b"90"
                 assert verify(ledger, room.witness).problems == ()
-    assert room.count >= (5000 if full else 700)
+    assert room.count >= (5000 if full else 230)
 
 
 def lying(log: list[Event]) -> list[Event]:

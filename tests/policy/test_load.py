@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.counts import examples
+from tests.support.counts import FULL
 
 from tacit.errors import ErrorCode, PolicyError
 from tacit.policy.load import load
@@ -454,7 +454,7 @@ NEARLY = st.fixed_dictionaries(
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(250), deadline=None)
+@settings(max_examples=250 if FULL else 16, deadline=None)
 @given(st.dictionaries(KEYS | st.integers(), NESTED, max_size=5) | NEARLY)
 def test_whatever_it_is_given_it_loads_or_says_why(entries: dict[str, Any]):
     error = None

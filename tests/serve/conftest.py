@@ -165,7 +165,8 @@ def serving() -> Callable[..., AbstractContextManager[Served]]:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory, make_clinic: Callable[..., Clinic]) -> Iterator[Served]:
-    with _serving(make_clinic(tmp_path_factory.mktemp("served"))) as running:
+    """A clinic over HTTP alone, which needs no PostgreSQL for its catalog."""
+    with _serving(make_clinic(tmp_path_factory.mktemp("served")), postgres=None) as running:
         yield running
 
 

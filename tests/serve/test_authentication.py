@@ -12,9 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from typer.testing import CliRunner
+from tests.support.command import invoke_command
 
-from tacit.cli.main import app
 from tacit.errors import ParameterError
 from tacit.policy.load import load
 from tacit.serve import credentials
@@ -222,7 +221,7 @@ def test_the_commands_add_list_rotate_and_revoke(tmp_path):
     place = ["-p", str(tmp_path / "flats.toml")]
 
     def run(*words: str) -> str:
-        done = CliRunner().invoke(app, ["analyst", *words, *place], catch_exceptions=False)
+        done = invoke_command("analyst", *words, *place)
         assert done.exit_code == 0, done.output
         return done.output
 

@@ -25,30 +25,39 @@ def browser():
 
 @pytest.fixture(scope="module")
 def signed(browser, served):
-    """Makes a page of someone: the first of each signs in by the form, the others are more windows of that session.
+    """Shows the page of someone, who signs in by the form the first time; with options, one of a browser of its own.
 
-    Whatever a page runs or complains of is kept.
+    Whatever a page runs or complains of is kept. To start a browser anew is what takes longest.
     """
-    contexts, sessions = [], {}
+    contexts, pages = [], {}
 
-    def make(name="ada", **options):
-        context = browser.new_context(
-            base_url=served.http,
-            ignore_https_errors=True,
-            storage_state=sessions.get(name),
-            **({"viewport": WIDE} | options),
-        )
+    def open_page(**options):
+        context = browser.new_context(base_url=served.http, ignore_https_errors=True, viewport=WIDE, **options)
         context.set_default_timeout(60_000)
         contexts.append(context)
         page = context.new_page()
         watch(page)
         page.goto("/")
-        if name not in sessions:
-            page.get_by_label("Name").fill(name)
-            page.get_by_label("Password").fill(served.clinic.secrets[name].password)
-            page.get_by_role("button", name="Sign in").click()
+        return page
+
+    def sign_in(name):
+        page = open_page()
+        page.get_by_label("Name").fill(name)
+        page.get_by_label("Password").fill(served.clinic.secrets[name].password)
+        page.get_by_role("button", name="Sign in").click()
         page.get_by_role("button", name="Sign out").wait_for()
-        sessions[name] = context.storage_state()
+        return page
+
+    def make(name="ada", *, viewport=WIDE, **options):
+        if name not in pages:
+            pages[name] = sign_in(name)
+        page = pages[name]
+        if options:
+            page = open_page(storage_state=page.context.storage_state(), **options)
+        page.complaints.clear()
+        page.set_viewport_size(viewport)
+        page.goto("/")
+        page.get_by_role("button", name="Sign out").wait_for()
         return page
 
     yield make
@@ -179,7 +188,7 @@ def test_the_editor_has_colors_and_completes_names_without_leaving_the_policy(si
 
 
 def test_slider_epsilon_and_accuracy_agree_and_the_slider_ends_at_what_is_left(serving, make_clinic, tmp_path, browser):
-    with serving(make_clinic(tmp_path, ada=0.7)) as running:
+    with serving(make_clinic(tmp_path, ada=0.7), postgres=None) as running:
         context = browser.new_context(base_url=running.http, ignore_https_errors=True, viewport=WIDE)
         page = context.new_page()
         page.goto("/")
@@ -291,11 +300,11 @@ def test_all_of_it_works_without_scripts(signed):
 
 
 def test_nothing_sticks_out_and_nothing_is_too_pale_to_read(signed):
-    page = signed()
+    page = signed().context.new_page()  # whose media are set
     ask(page, WARDS)
     for place in ("", "/console/budget", "/console/learn", "/console/owner"):  # the answer first
         if place == "/console/owner":
-            page = signed("olga")
+            page = signed("olga").context.new_page()
         if place:
             page.goto(place)
         for size in (WIDE, NARROW):

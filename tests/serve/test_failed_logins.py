@@ -137,7 +137,11 @@ def test_of_150_guesses_at_once_over_http_and_the_form_few_are_checked_at_once(c
 
 
 @pytest.mark.slow
-def test_the_right_password_is_checked_at_once_elsewhere_and_soon_at_an_address_that_failed(curator, clinic):
+def test_the_right_password_is_checked_at_once_elsewhere_and_soon_at_an_address_that_failed(
+    curator, clinic, monkeypatch
+):
+    monkeypatch.setattr(limits, "LONGEST", 1.0)  # of four seconds
+
     async def work():
         service, authenticator = CuratorService(curator), Authenticator(clinic.people, curator.policy)
         console, password = Console(service, authenticator, secure=True), clinic.secrets["ada"].password
@@ -146,7 +150,7 @@ def test_the_right_password_is_checked_at_once_elsewhere_and_soon_at_an_address_
         assert authenticator.attempts.begin("ada", "192.0.2.2") == 0  # another address is not delayed
         started = time.monotonic()
         assert (await console.check("ada", password, "192.0.2.1")).name == "ada"
-        assert time.monotonic() - started >= 3.9  # it had to wait, and it was let in
+        assert time.monotonic() - started >= 0.9  # it had to wait, and it was let in
         await service.close()
 
     asyncio.run(work())

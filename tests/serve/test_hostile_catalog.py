@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import re
 import signal
-import subprocess
 import sys
 import time
 import urllib.request
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from tests.support.server_process import ServerProcess
 
 pytestmark = pytest.mark.slow
 
@@ -26,20 +26,13 @@ def _memory(process: int, what: str) -> int:
 
 
 @contextlib.contextmanager
-def _serve(policy):
+def _serve(policy, *, anew=False):
     """The command itself, without TLS; its process and its two ports."""
-    command = [sys.executable, "-m", "tacit.cli.main", "serve", "-p", str(policy), "--http", "0", "--postgres", "0"]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    said = ""
-    while "Stop with" not in said and (line := child.stdout.readline()):
-        said += line
+    server = ServerProcess(policy, "--http", "0", "--postgres", "0", anew=anew, tls=False)
     try:
-        yield child, {scheme: int(port) for scheme, port in re.findall(r"on (\w+)://127.0.0.1:(\d+)", said)}
+        yield server.child, server.ports
     finally:
-        child.send_signal(signal.SIGTERM)
-        child.stdout.read()
-        child.stdout.close()
-        child.wait(60)
+        server.end(signal.SIGTERM)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the memory of a process is read from /proc")
@@ -80,7 +73,7 @@ def test_a_query_that_asks_for_gigabytes_takes_none_of_the_server(clinic, make_c
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
 def test_the_processes_of_the_catalog_end_with_a_server_that_is_killed(clinic):
-    with _serve(clinic.policy) as (server, ports):
+    with _serve(clinic.policy, anew=True) as (server, ports):
         who = f"user=ada password={clinic.secrets['ada'].password}"
         with psycopg.connect(f"host=127.0.0.1 port={ports['postgresql']} {who} dbname=clinic", autocommit=True) as ada:
             ada.execute("SELECT relname FROM pg_class").fetchall()
@@ -97,7 +90,7 @@ def test_the_processes_of_the_catalog_end_with_a_server_that_is_killed(clinic):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
 def test_a_server_that_is_stopped_leaves_no_process_and_no_folder(clinic):
-    with _serve(clinic.policy) as (server, ports):
+    with _serve(clinic.policy, anew=True) as (server, ports):
         who = f"user=ada password={clinic.secrets['ada'].password}"
         with psycopg.connect(f"host=127.0.0.1 port={ports['postgresql']} {who} dbname=clinic", autocommit=True) as ada:
             ada.execute("SELECT relname FROM pg_class").fetchall()

@@ -6,9 +6,8 @@ import json
 import shlex
 
 import pytest
-from typer.testing import CliRunner
+from tests.support.command import invoke_command
 
-from tacit.cli.main import app
 from tacit.errors import ParameterError
 from tacit.policy.load import load
 from tacit.serve import credentials
@@ -123,7 +122,7 @@ def test_the_commands_link_list_and_unlink(path, opened, monkeypatch):
     place = ["-p", str(path.with_suffix(".toml"))]
 
     def run(*words):
-        done = CliRunner().invoke(app, ["analyst", *words, *place], catch_exceptions=False)
+        done = invoke_command("analyst", *words, *place)
         assert done.exit_code == 0, done.output
         return done.output
 
@@ -181,16 +180,14 @@ def test_an_issuer_that_is_not_the_servers_is_refused(path, opened, monkeypatch,
     option, value = account
     before, policy = path.read_bytes(), str(path.with_suffix(".toml"))
 
-    def run(*words):
-        return CliRunner().invoke(app, list(words), catch_exceptions=False)
-
     words = ["analyst", "link", "ada", f"{option}={value}", "-p", policy]
     with pytest.raises(ParameterError, match=f"issuer: .*{ISSUER} is {LOGIN}") as caught:
-        run(*words, "--issuer", given)
+        invoke_command(*words, "--issuer", given)
     assert path.read_bytes() == before
-    done = run(*shlex.split(caught.value.fix)[1:])  # the fix works as it is written
+    done = invoke_command(*shlex.split(caught.value.fix)[1:])  # the fix works as it is written
     assert done.exit_code == 0 and f"{value} of {LOGIN}." in done.output
     assert opened.identity("ada").issuer == LOGIN
-    assert run(*words, "--issuer", LOGIN).exit_code == 0  # the same one may be said
+    assert invoke_command(*words, "--issuer", LOGIN).exit_code == 0  # the same one may be said
     monkeypatch.delenv(ISSUER)
-    assert run(*words, "--issuer", "https://other.example.org").exit_code == 0  # nothing says that it is wrong
+    done = invoke_command(*words, "--issuer", "https://other.example.org")
+    assert done.exit_code == 0  # nothing says that it is wrong

@@ -68,15 +68,26 @@ def browser():
         yield opened
 
 
-@pytest.fixture
-def page(browser, served):
+@pytest.fixture(scope="module")
+def window(browser, served):
+    """The page of those who come one after the other: to start a browser anew is what takes longest."""
     context = browser.new_context(base_url=served.http, ignore_https_errors=True, viewport=WIDE)
     context.set_default_timeout(60_000)
     made = context.new_page()
     watch(made)
     yield made
     context.close()
-    assert not made.complaints
+
+
+@pytest.fixture
+def page(window):
+    """A page of someone who was not there before: a console and a provider know somebody by their cookies alone."""
+    window.context.clear_cookies()
+    window.set_viewport_size(WIDE)
+    yield window
+    window.emulate_media(color_scheme="null")
+    window.goto("about:blank")
+    assert not window.complaints
 
 
 def sign_in(page, user):
@@ -137,13 +148,10 @@ def test_a_sign_in_that_is_denied_or_stale_offers_another(page, served):
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_form_fits_and_can_be_read(browser, served, size, scheme):
-    context = browser.new_context(
-        base_url=served.http, ignore_https_errors=True, viewport=size, color_scheme=scheme, device_scale_factor=1
-    )
-    page = context.new_page()
+def test_the_form_fits_and_can_be_read(page, size, scheme):
+    page.set_viewport_size(size)
+    page.emulate_media(color_scheme=scheme)
     page.goto("/console/sign-in")
     assert least_contrast(page, "body *", skip_hidden=True) >= 4.5
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.locator("a.button").bounding_box()["height"] >= 44  # a finger's width
-    context.close()

@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression as PlainRegression
+from tests.support.command import run_command
 
 import tacit
 from tacit.accounting.filters import GRAINS_PER_EPSILON
@@ -330,7 +331,11 @@ def test_every_table_and_column_of_the_schema_is_described(client, served):
             assert set(column) <= set(response_models.ColumnBody.model_fields)
 
 
-def run(*arguments: object, key: str = "", policy: object = None) -> subprocess.CompletedProcess[str]:
+def run(*arguments: object, key: str = "") -> subprocess.CompletedProcess[str]:
+    return run_command(*arguments, TACIT_KEY=key, COLUMNS="100")
+
+
+def run_process(*arguments: object, key: str = "") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tacit", *map(str, arguments)]
     return subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=60, env={"TACIT_KEY": key, "COLUMNS": "100"}
@@ -340,7 +345,8 @@ def run(*arguments: object, key: str = "", policy: object = None) -> subprocess.
 def test_the_commands_of_an_analyst_work_at_a_server(served, near):
     far = ("--server", served.http, "--cafile", served.cafile)
     key = served.key("ada")
-    assert run("schema", *far, key=key).stdout == f"{near.schema}\n"
+    for way in (run, run_process):
+        assert way("schema", *far, key=key).stdout == f"{near.schema}\n"
     assert run("budget", *far, key=key).stdout == f"{near.budget}\n"
     found = run("explain", WARDS, "--epsilon", 0.5, *far, "--json", key=key)
     assert json.loads(found.stdout) == json.loads(json.dumps(near.explain(WARDS, epsilon=0.5).to_dict()))

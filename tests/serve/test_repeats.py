@@ -268,7 +268,7 @@ def test_a_repeat_is_counted_under_its_route(client, served):
 
 @pytest.mark.slow
 def test_who_is_removed_gets_no_repeat(serving, make_clinic, tmp_path):
-    with serving(make_clinic(tmp_path)) as own:
+    with serving(make_clinic(tmp_path), postgres=None) as own:
         trust = ssl.create_default_context(cafile=own.cafile)
         with httpx.Client(timeout=60, base_url=own.http, verify=trust) as client:
             assert [post(client, own).status_code for _ in range(2)] == [200, 200]

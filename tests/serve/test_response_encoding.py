@@ -21,6 +21,12 @@ from tacit.serve.service import CuratorService
 LONG = "SELECT age, COUNT(*) AS n, SUM(cost) AS s FROM visits GROUP BY age"
 
 
+@pytest.fixture(scope="module")
+def served(serving, make_clinic, tmp_path_factory):
+    with serving(make_clinic(tmp_path_factory.mktemp("served"))) as running:
+        yield running
+
+
 @pytest.fixture
 def writers(monkeypatch):
     """The names of the threads that wrote answers out."""

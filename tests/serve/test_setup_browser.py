@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 import pytest
 from tests.support.browser import NARROW, WIDE, chromium, least_contrast, watch
+from tests.support.command import run_command
 
 pytestmark = pytest.mark.slow
 
@@ -46,11 +47,6 @@ def setting_up(folder):
             yield process, process.stdout.readline().strip()
         finally:
             process.kill()
-
-
-def run(folder, *arguments):
-    command = [sys.executable, "-m", "tacit", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
 
 
 def choose(page):
@@ -93,8 +89,8 @@ def test_three_decisions_lead_from_a_file_to_a_private_answer(browser, shop):
         assert "Next: tacit check" in process.stdout.read()
         assert page.complaints == []
         context.close()
-    assert run(shop, "check").returncode == 0
-    asked = run(shop, *shlex.split(pasted)[1:], "--json")
+    assert run_command("check", cwd=shop).returncode == 0
+    asked = run_command(*shlex.split(pasted)[1:], "--json", cwd=shop)
     assert asked.returncode == 0, asked.stderr
     assert [row["Kanton"] for row in json.loads(asked.stdout)["rows"]] == ["ZH", "BE", "VD"]
 

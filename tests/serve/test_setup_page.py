@@ -45,15 +45,21 @@ def shop(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def orders(shop):
+    """The shop's table and its rows, which keep what was found out about them: no page changes them."""
+    tables = duckdb.read_columns(shop / "orders.csv")
+    rows = SourceRows(shop / "orders.csv", tables)
+    yield tables, rows
+    rows.close()
+
+
 @pytest.fixture
-def made(shop, tmp_path, monkeypatch):
+def made(shop, orders, tmp_path, monkeypatch):
     """A page that would write to a folder of the test, and ends at once."""
     monkeypatch.setattr(setup_server, "_LAST_PAGE", 0.0)
-    source = shop / "orders.csv"
-    tables = duckdb.read_columns(source)
-    rows = SourceRows(source, tables)
-    yield SetupServer(SetupSource(str(source), tmp_path / "tacit.toml", tables, rows), StarterChoices(), 4711)
-    rows.close()
+    source = SetupSource(str(shop / "orders.csv"), tmp_path / "tacit.toml", *orders)
+    return SetupServer(source, StarterChoices(), 4711)
 
 
 class Browser:
@@ -254,10 +260,9 @@ def test_a_database_shows_names_and_types_alone(tmp_path, shop):
     assert "only names and types are read here" in shown and "different" not in shown
 
 
-def test_a_preview_is_the_answer_that_an_analyst_would_get(shop, tmp_path):
+def test_a_preview_is_the_answer_that_an_analyst_would_get(shop, orders, tmp_path):
     # epsilon 100 with public keys: noise of scale 1/100 rounds to none, of 4 * 60 - 1 and 4 * 40 orders
-    tables = duckdb.read_columns(shop / "orders.csv")
-    rows = SourceRows(shop / "orders.csv", tables)
+    tables, rows = orders
     choices = StarterChoices(person="row", epsilon=Fraction(400), keys={("orders", "region"): ("north", "south")})
     text = render_template(str(shop / "orders.csv"), tables, choices)
     sql = "SELECT region, COUNT(*) AS n FROM orders GROUP BY region"
@@ -266,9 +271,8 @@ def test_a_preview_is_the_answer_that_an_analyst_would_get(shop, tmp_path):
     assert list(tmp_path.iterdir()) == []  # nothing is charged anywhere
 
 
-def test_a_preview_leaves_the_ledger_of_the_policy_alone(shop, tmp_path):
-    tables = duckdb.read_columns(shop / "orders.csv")
-    source = SetupSource(str(shop / "orders.csv"), tmp_path / "n.toml", tables, SourceRows(shop / "orders.csv", tables))
+def test_a_preview_leaves_the_ledger_of_the_policy_alone(shop, orders, tmp_path):
+    source = SetupSource(str(shop / "orders.csv"), tmp_path / "n.toml", *orders)
     found = make_preview(source, StarterChoices(person="customer_id"), "orders.region", "0.25")
     assert found.answer is not None and found.problem is None
     assert list(tmp_path.iterdir()) == [] and not list(shop.glob("*.ledger"))

@@ -106,25 +106,53 @@ def served(tmp_path_factory):
         yield address, path
 
 
+@pytest.fixture(scope="module")
+def window(browser, served):
+    """The page of those who come one after the other."""
+    context = browser.new_context(base_url=served[0], viewport=WIDE)
+    yield _watched(context)
+    context.close()
+
+
+def _watched(context):
+    """A page; whatever it runs, sends or complains of is kept."""
+    context.set_default_timeout(60_000)
+    page = context.new_page()
+    watch(page)
+    page.requests = []
+    page.on("request", lambda request: page.requests.append((request.method, request.url, request.post_data)))
+    return page
+
+
 @pytest.fixture
-def visit(browser, served):
-    """Makes a page of someone new; whatever it runs, sends or complains of is kept."""
+def visit(browser, served, window):
+    """Makes a page of someone new: the one of all, with nothing stored, or one of a browser's own with these options.
+
+    To start a browser anew is what takes longest. One of its own is for what is set for a whole browser, and so stays.
+    """
     contexts = []
 
-    def make(address=served[0], **options):
-        context = browser.new_context(base_url=address, **({"viewport": WIDE} | options))
-        context.set_default_timeout(60_000)
-        contexts.append(context)
-        page = context.new_page()
-        watch(page)
-        page.requests = []
-        page.on("request", lambda request: page.requests.append((request.method, request.url, request.post_data)))
-        page.goto("/")
+    def make(address=served[0], *, viewport=WIDE, own=False, **options):
+        if own or options:
+            contexts.append(browser.new_context(base_url=address, viewport=viewport, **options))
+            page = _watched(contexts[-1])
+        else:
+            page = window
+            page.set_viewport_size(viewport)
+        page.complaints.clear()
+        page.requests.clear()
+        page.goto(address)
         return page
 
     yield make
     for context in contexts:
         context.close()
+    for other in window.context.pages:
+        if other is not window:
+            other.close()
+    if window.url != "about:blank":
+        window.evaluate("localStorage.clear()")  # of the address where the page is
+        window.goto("about:blank")
 
 
 @pytest.fixture(scope="module")
@@ -142,14 +170,28 @@ def settled(page):
     page.locator("main:not([data-busy])").wait_for()
 
 
-def answer(page, hours="7.25"):
+def answer(page, hours="7.25", *, by_hand=False):
     page.locator('main[data-ready="yes"]').wait_for()
-    page.get_by_label("Yes").check()
-    page.get_by_label("Rice").check()
-    page.get_by_label("Coffee").check()
-    page.get_by_role("spinbutton").fill(hours)
+    if by_hand:
+        page.get_by_label("Yes").check()
+        page.get_by_label("Rice").check()
+        page.get_by_label("Coffee").check()
+        page.get_by_role("spinbutton").fill(hours)
+    else:
+        page.evaluate(ANSWER, [["Yes", "Rice", "Coffee"], hours])
     page.get_by_role("button", name="Toss the coins").click()
     settled(page)
+
+
+ANSWER = """([chosen, hours]) => {
+  for (const label of document.querySelectorAll(".question label")) {
+    const input = label.querySelector("input");
+    if (chosen.includes(label.textContent.trim()) && !input.checked) input.click();
+  }
+  const number = document.querySelector("input[type=number]");
+  number.value = hours;
+  number.dispatchEvent(new Event("change", { bubbles: true }));
+}"""
 
 
 def test_the_page_draws_the_shared_vectors(lab):
@@ -217,8 +259,8 @@ def _off(question, law):
 
 
 def test_only_the_randomized_report_leaves_the_page(visit, served):
-    page = visit()
-    answer(page)
+    page = visit(own=True)
+    answer(page, by_hand=True)
     page.get_by_role("heading", name="This is what would be sent").wait_for()
     assert [method for method, *_ in page.requests if method != "GET"] == []  # nothing was sent yet
     shown = page.locator("#sent-json").text_content()
@@ -285,7 +327,7 @@ def test_coins_are_tossed_once_and_a_second_visit_sends_the_same(visit, served):
 )
 def test_the_page_sends_what_the_browsers_coins_gave(visit, word, answers):
     # yes, Rice, Coffee and 7.25 hours, with a source of known words in place of the cryptographic one
-    page = visit()
+    page = visit(own=True)
     known = f"Object.defineProperty(crypto, 'getRandomValues', {{ value: (words) => words.fill({word}n) }})"
     page.add_init_script(known)
     page.reload()
@@ -304,7 +346,7 @@ def test_what_another_window_drew_meanwhile_is_not_drawn_again(visit):
 
 def test_an_answer_that_is_missing_or_too_much_is_asked_for(visit):
     page = visit()
-    answer(page, hours="25")
+    answer(page, hours="25", by_hand=True)
     assert page.get_by_text("Please give a number from 0 to 12, in plain digits.").is_visible()
     page.get_by_role("spinbutton").fill("")
     for label in ("Tea", "Wine"):
@@ -427,7 +469,7 @@ def test_a_double_click_on_the_coins_sends_nothing(visit, tmp_path, size):
 
 
 def test_a_report_is_not_sent_before_it_can_be_read(visit):
-    page = visit()
+    page = visit(own=True)
     page.clock.install()
     page.reload()
     page.clock.pause_at(page.evaluate("Date.now() + 60000"))
@@ -458,7 +500,7 @@ def test_a_changed_survey_is_told_with_its_price_and_needs_a_tick(visit, tmp_pat
         say_yes(page)
         send(page)
     with running(short("T.", epsilon="ln 3"), tmp_path / "two", port=int(address.split(":")[2].strip("/"))):
-        page.goto("/")
+        page.goto(address)
         page.get_by_text("1 survey was answered from this browser at this address, named “T”.").wait_for()
         words = page.locator("#earlier").inner_text()
         assert "a changed version of it" in words
@@ -479,7 +521,7 @@ def test_another_survey_at_the_same_address_is_told_without_a_tick(visit, tmp_pa
         send(page)
     port = int(address.split(":")[2].strip("/"))
     with running(short("Second", name="other"), tmp_path / "two", port):
-        page.goto("/")
+        page.goto(address)
         page.get_by_text("named “First”. This one is another.").wait_for()  # e^4 = 54.6
         assert "epsilon 2 more, together 4: " in page.locator("#earlier").inner_text()
         assert "at most 54.6 times surer" in page.locator("#earlier").inner_text()
@@ -487,7 +529,7 @@ def test_another_survey_at_the_same_address_is_told_without_a_tick(visit, tmp_pa
         say_yes(page)
         send(page)
     with running(short("Third", name="third"), tmp_path / "three", port):
-        page.goto("/")
+        page.goto(address)
         page.get_by_text("2 surveys were answered from this browser at this address, one of them named").wait_for()
         assert "together 6: " in page.locator("#earlier").inner_text()
 
@@ -519,7 +561,7 @@ def test_every_answer_to_an_earlier_survey_counts(visit, tmp_path):
             send(page)
     port = int(address.split(":")[2].strip("/"))
     with running(short("Second", name="other", count=1), tmp_path / "two", port):
-        page.goto("/")
+        page.goto(address)
         words = "1 survey was answered from this browser at this address, 4 times in all, named “First”."
         page.get_by_text(words).wait_for()
         said = page.locator("#earlier").inner_text()
@@ -541,14 +583,14 @@ def test_what_an_older_page_counted_counts_too(visit):
 @pytest.mark.parametrize("told", [True, False], ids=["told", "not told"])
 def test_a_second_window_wipes_nothing_of_what_was_answered(visit, tmp_path, told):
     with running(short(count=1), tmp_path / "one") as address:
-        first = visit(address)
+        first = visit(address, own=not told)
         if not told:  # a window that learns nothing of the other one
             first.add_init_script("addEventListener('storage', (event) => event.stopImmediatePropagation(), true)")
             first.reload()
         say_yes(first)
         send(first)
         second = first.context.new_page()
-        second.goto("/")
+        second.goto(address)
         for _ in range(2):  # two more people answer there, and the second one's report is forgotten as well
             second.get_by_role("button", name="I am another person").click()
             second.get_by_role("button", name="Forget it: I have not answered yet").click()
@@ -566,7 +608,7 @@ def test_a_second_window_wipes_nothing_of_what_was_answered(visit, tmp_path, tol
             first.get_by_role("button", name="Send the same again").click()
             first.get_by_text("It is there already, and counts once.").wait_for()
         third = first.context.new_page()
-        third.goto("/")
+        third.goto(address)
         third.get_by_text("1 survey was answered from this browser at this address, 3 times in all").wait_for()
         said = third.locator("#earlier").inner_text()
         assert "together 4: whoever sees all of it can become at most 54.6 times surer" in said
@@ -578,7 +620,7 @@ def test_a_window_that_reads_what_is_no_longer_there_adds_to_what_is(visit, tmp_
     with running(short(count=1), tmp_path / "one") as address:
         first = visit(address)
         blind = first.context.new_page()
-        blind.goto("/")
+        blind.goto(address)
         blind.locator('main[data-ready="yes"]').wait_for()
         blind.evaluate("Storage.prototype.getItem = () => null")
         say_yes(first)
@@ -586,7 +628,7 @@ def test_a_window_that_reads_what_is_no_longer_there_adds_to_what_is(visit, tmp_
         blind.get_by_label("I have read this").check()  # there is an entry, though nothing can be read of it
         say_yes(blind)
         third = first.context.new_page()
-        third.goto("/")
+        third.goto(address)
         entries = third.evaluate("Object.keys(localStorage).filter((key) => key.startsWith('tacit-answer-')).length")
         assert entries == 2
 
@@ -661,7 +703,7 @@ def test_another_person_can_answer_and_sees_only_that_somebody_did(visit, served
 
 
 def test_a_browser_that_keeps_nothing_says_so(visit):
-    page = visit()
+    page = visit(own=True)
     page.add_init_script("Object.defineProperty(window, 'localStorage', { get() { throw new Error('none'); } })")
     page.reload()
     answer(page)
@@ -708,7 +750,7 @@ def test_a_collector_that_is_gone_is_said_and_the_draw_is_kept(visit):
 
 
 def test_nothing_sticks_out_and_nothing_is_too_pale_to_read(visit):
-    page = visit()
+    page = visit(own=True)
 
     def forget():
         page.get_by_role("button", name="Forget it: I have not answered yet").click()

@@ -11,6 +11,8 @@ import logging
 import re
 import signal
 import sqlite3
+import subprocess
+import sys
 import time
 from contextlib import contextmanager
 from fractions import Fraction
@@ -21,7 +23,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.console import Page, Visitor
-from tests.support.server_process import COMMAND, ForkedProcess
 
 from tacit.accounting.filters import (
     BudgetCharge,
@@ -712,7 +713,8 @@ def test_the_schema_says_bounds_and_keys_and_examples_are_answered(ada, served):
 
 @pytest.mark.slow
 def test_the_demo_is_served_and_says_who_may_come_in():
-    with ForkedProcess(COMMAND, "demo", "--serve") as running, contextlib.ExitStack() as failing:
+    command = [sys.executable, "-m", "tacit.cli.main", "demo", "--serve"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running, contextlib.ExitStack() as failing:
         failing.callback(running.kill)  # a failure does not wait for a server that nobody stops
         said = ""
         while "Stop with" not in said:

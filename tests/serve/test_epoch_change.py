@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import subprocess
+import sys
 import time
 
 import httpx
 import pytest
 from tests.support.engines import halted, reached
-from tests.support.server_process import ForkedProcess
 
 import tacit
 from tacit.ledger.entries import EntryKind
@@ -106,7 +107,10 @@ run_server(Path(sys.argv[1]), ServerConfig(http=0, postgres=None), lambda where:
 
 @pytest.mark.slow
 def test_a_signal_says_that_there_is_a_new_epoch(clinic):
-    with ForkedProcess(SERVE, clinic.policy) as child:
+
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVE, str(clinic.policy)], stdout=subprocess.PIPE, text=True
+    ) as child:
         try:
             place = child.stdout.readline().strip()
             headers = {"Authorization": f"Bearer {clinic.secrets['ada'].key}"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import signal
+import subprocess
 import sys
 import time
 import urllib.request
@@ -12,7 +13,6 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from tests.support.server_process import ServerProcess
 
 pytestmark = pytest.mark.slow
 
@@ -26,13 +26,20 @@ def _memory(process: int, what: str) -> int:
 
 
 @contextlib.contextmanager
-def _serve(policy, *, anew=False):
+def _serve(policy):
     """The command itself, without TLS; its process and its two ports."""
-    server = ServerProcess(policy, "--http", "0", "--postgres", "0", anew=anew, tls=False)
+    command = [sys.executable, "-m", "tacit.cli.main", "serve", "-p", str(policy), "--http", "0", "--postgres", "0"]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    said = ""
+    while "Stop with" not in said and (line := child.stdout.readline()):
+        said += line
     try:
-        yield server.child, server.ports
+        yield child, {scheme: int(port) for scheme, port in re.findall(r"on (\w+)://127.0.0.1:(\d+)", said)}
     finally:
-        server.end(signal.SIGTERM)
+        child.send_signal(signal.SIGTERM)
+        child.stdout.read()
+        child.stdout.close()
+        child.wait(60)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the memory of a process is read from /proc")
@@ -73,7 +80,7 @@ def test_a_query_that_asks_for_gigabytes_takes_none_of_the_server(clinic, make_c
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
 def test_the_processes_of_the_catalog_end_with_a_server_that_is_killed(clinic):
-    with _serve(clinic.policy, anew=True) as (server, ports):
+    with _serve(clinic.policy) as (server, ports):
         who = f"user=ada password={clinic.secrets['ada'].password}"
         with psycopg.connect(f"host=127.0.0.1 port={ports['postgresql']} {who} dbname=clinic", autocommit=True) as ada:
             ada.execute("SELECT relname FROM pg_class").fetchall()
@@ -90,7 +97,7 @@ def test_the_processes_of_the_catalog_end_with_a_server_that_is_killed(clinic):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
 def test_a_server_that_is_stopped_leaves_no_process_and_no_folder(clinic):
-    with _serve(clinic.policy, anew=True) as (server, ports):
+    with _serve(clinic.policy) as (server, ports):
         who = f"user=ada password={clinic.secrets['ada'].password}"
         with psycopg.connect(f"host=127.0.0.1 port={ports['postgresql']} {who} dbname=clinic", autocommit=True) as ada:
             ada.execute("SELECT relname FROM pg_class").fetchall()

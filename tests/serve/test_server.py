@@ -7,6 +7,8 @@ import shutil
 import signal
 import socket
 import ssl
+import subprocess
+import sys
 import tempfile
 import threading
 import warnings
@@ -14,12 +16,13 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from tests.support.command import invoke_command
 from tests.support.ports import find_free_port
-from tests.support.server_process import ForkedProcess, ServerProcess
+from tests.support.server_process import ServerProcess
 from tests.support.server_process import run_server_process as process
+from typer.testing import CliRunner
 
 import tacit
+from tacit.cli.main import app
 from tacit.curator.resources import ledger_files
 from tacit.errors import LedgerError, ParameterError, TacitError
 from tacit.ledger.entries import EntryKind
@@ -37,7 +40,7 @@ COUNT = "SELECT COUNT(*) AS n FROM visits WHERE age > {}"
 
 
 def test_both_listeners_answer_over_tls_and_a_stop_is_clean(clinic):
-    with process(clinic.policy, anew=True) as server:
+    with process(clinic.policy) as server:
         with server.connect(clinic.secrets["ada"].key) as ada:
             far = ada.ask(COUNT.format(5), epsilon=0.5)
         wire = psycopg.connect(
@@ -127,7 +130,9 @@ run_server(Path(sys.argv[1]), config, lambda where: print(where.http, flush=True
 
 def test_a_stop_that_runs_out_of_patience_leaves_a_charge_that_is_taken_up_again(clinic):
     sql = COUNT.format(3)
-    with ForkedProcess(SLOW, clinic.policy) as child:
+    child = subprocess.Popen([sys.executable, "-c", SLOW, str(clinic.policy)], stdout=subprocess.PIPE, text=True)
+    with child:
+        assert child.stdout is not None
         ada = tacit.connect(child.stdout.readline().strip(), clinic.secrets["ada"].key, tries=1)
         failed: list[TacitError] = []
 
@@ -210,7 +215,7 @@ def test_two_servers_on_one_postgres_ledger_give_one_answer_and_charge_once(make
 )
 def test_wrong_options_are_said(clinic, options, what):
     with pytest.raises(ParameterError, match=what):
-        invoke_command("serve", "-p", clinic.policy, *options)
+        CliRunner().invoke(app, ["serve", "-p", str(clinic.policy), *options], catch_exceptions=False)
 
 
 @pytest.mark.parametrize("name", ["http", "postgres"])
@@ -219,7 +224,9 @@ def test_a_port_that_is_taken_is_said(clinic, name):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         with pytest.raises(ParameterError, match="cannot be listened on"):
-            invoke_command("serve", "-p", clinic.policy, f"--{name}", port, other)
+            CliRunner().invoke(
+                app, ["serve", "-p", str(clinic.policy), f"--{name}", port, other], catch_exceptions=False
+            )
 
 
 def test_behind_a_proxy_plain_connections_are_accepted_from_elsewhere():

@@ -187,6 +187,7 @@ def test_an_answer_of_before_is_given_again(tmp_path, monkeypatch):
     policy |= {"ledger": {"store": str(tmp_path / "ledger")}, "analysts": {"ada": {"epsilon": 5, "delta": 5e-4}}}
     rows = {"visits": pa.Table.from_pylist(rows_of(300, 60))}
     with monkeypatch.context() as before:
+        before.setattr("tacit.curator.resources.KEY_VERSION", 0)
         before.setattr(ClippedSum, "may_gain_by_l2", lambda self: False)
         with tacit.open(policy, rows) as curator:
             first = curator.analyst("ada").ask(BY_GROUP, epsilon=1)

@@ -164,6 +164,7 @@ def test_an_answer_of_before_is_given_again(tmp_path, monkeypatch):
     rows = pa.Table.from_pylist(rows_of(dict.fromkeys(range(3_000), "ab")))
     with monkeypatch.context() as before:
         unweighed = {"is_weighed": False}
+        before.setattr("tacit.curator.resources.KEY_VERSION", 0)
         before.setattr(
             "tacit.plan.bind_question.spend_clipped", lambda *of, **how: spend_clipped(*of, **how | unweighed)
         )

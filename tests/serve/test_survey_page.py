@@ -115,8 +115,9 @@ def window(browser, served):
 
 
 def _watched(context):
-    """A page; whatever it runs, sends or complains of is kept."""
+    """A page; whatever it runs, sends or complains of is kept. Its clock goes by itself, and can be put forward."""
     context.set_default_timeout(60_000)
+    context.clock.install()
     page = context.new_page()
     watch(page)
     page.requests = []
@@ -165,6 +166,11 @@ def lab(browser, served):
     context.close()
 
 
+def read(page):
+    """Let the time pass in which what is drawn can be read, and is not sent."""
+    page.clock.fast_forward(1_000)
+
+
 def settled(page):
     """Wait until nothing waits for another window."""
     page.locator("main:not([data-busy])").wait_for()
@@ -188,9 +194,10 @@ ANSWER = """([chosen, hours]) => {
     const input = label.querySelector("input");
     if (chosen.includes(label.textContent.trim()) && !input.checked) input.click();
   }
-  const number = document.querySelector("input[type=number]");
-  number.value = hours;
-  number.dispatchEvent(new Event("change", { bubbles: true }));
+  for (const number of document.querySelectorAll("input[type=number]")) {
+    number.value = hours;
+    number.dispatchEvent(new Event("change", { bubbles: true }));
+  }
 }"""
 
 
@@ -265,8 +272,7 @@ def test_only_the_randomized_report_leaves_the_page(visit, served):
     assert [method for method, *_ in page.requests if method != "GET"] == []  # nothing was sent yet
     shown = page.locator("#sent-json").text_content()
     assert page.locator("#sent-list dd").count() == 4
-    page.get_by_role("button", name="Send this").click()
-    page.get_by_text("Thank you. It is counted.").wait_for()
+    send(page)
     posts = [(url, body) for method, url, body in page.requests if method == "POST"]
     assert posts == [(served[0] + "reports", shown)]  # what was shown, to the byte, and once
     report = json.loads(shown)
@@ -307,11 +313,11 @@ def test_coins_are_tossed_once_and_a_second_visit_sends_the_same(visit, served):
     page.reload()  # before it was sent
     page.get_by_role("heading", name="This is what would be sent").wait_for()
     assert page.locator("#sent-json").text_content() == drawn and page.locator("#answering").is_hidden()
-    page.get_by_role("button", name="Send this").click()
-    page.get_by_text("Thank you. It is counted.").wait_for()
+    send(page)
     before = read_store(served[1], SURVEY).counts
     page.reload()  # another day
     page.get_by_role("heading", name="This is what was sent").wait_for()
+    read(page)
     page.get_by_role("button", name="Send the same again").click()
     page.get_by_text("It is there already, and counts once.").wait_for()
     assert [body for method, _, body in page.requests if method == "POST"] == [drawn, drawn]
@@ -327,10 +333,8 @@ def test_coins_are_tossed_once_and_a_second_visit_sends_the_same(visit, served):
 )
 def test_the_page_sends_what_the_browsers_coins_gave(visit, word, answers):
     # yes, Rice, Coffee and 7.25 hours, with a source of known words in place of the cryptographic one
-    page = visit(own=True)
-    known = f"Object.defineProperty(crypto, 'getRandomValues', {{ value: (words) => words.fill({word}n) }})"
-    page.add_init_script(known)
-    page.reload()
+    page = visit()
+    page.evaluate(f"Object.defineProperty(crypto, 'getRandomValues', {{ value: (words) => words.fill({word}n) }})")
     answer(page)
     sent = json.loads(page.locator("#sent-json").text_content())
     assert sent == {"survey": SURVEY.digest, "id": f"{word:016x}" * 2, "answers": answers}
@@ -433,13 +437,20 @@ def short(title="T", name="short", epsilon="1", count=2):
 
 def say_yes(page):
     page.locator('main[data-ready="yes"]').wait_for()
-    for box in page.get_by_label("Yes").all():
-        box.check()
+    page.evaluate(ANSWER, [["Yes"], ""])
     page.get_by_role("button", name="Toss the coins").click()
     settled(page)
 
 
+def forget(page):
+    """Make place for another person."""
+    page.get_by_role("button", name="I am another person").click()
+    page.get_by_role("button", name="Forget it: I have not answered yet").click()
+    settled(page)
+
+
 def send(page):
+    read(page)
     page.get_by_role("button", name="Send this").click()
     page.get_by_text("Thank you. It is counted.").wait_for()
 
@@ -469,9 +480,7 @@ def test_a_double_click_on_the_coins_sends_nothing(visit, tmp_path, size):
 
 
 def test_a_report_is_not_sent_before_it_can_be_read(visit):
-    page = visit(own=True)
-    page.clock.install()
-    page.reload()
+    page = visit(own=True)  # whose clock stands still from now on
     page.clock.pause_at(page.evaluate("Date.now() + 60000"))
     answer(page)
     button = page.get_by_role("button", name="Send this")
@@ -548,24 +557,24 @@ def test_what_another_window_answered_meanwhile_is_told_before_tossing(visit):
 
 
 def test_every_answer_to_an_earlier_survey_counts(visit, tmp_path):
-    # epsilon 1 answered four times, and now 1 once: 5 together, e^5 = 148.4
+    # epsilon 1 answered four times, and now 1 once: 5 together, e^5 = 148.4; answered twice, 3 and e^3 = 20.09
+    people, together, surer = (4, 5, "149") if FULL else (2, 3, "20.1")
     with running(short("First", epsilon="1", count=1), tmp_path / "one") as address:
         page = visit(address)
-        for person in range(4):
+        for person in range(people):
             if person:
-                page.get_by_role("button", name="I am another person").click()
-                page.get_by_role("button", name="Forget it: I have not answered yet").click()
-                settled(page)  # the tick of the person before is taken away
+                forget(page)  # and the tick of the person before is taken away
                 page.get_by_label("I have read this").check()
             say_yes(page)
             send(page)
     port = int(address.split(":")[2].strip("/"))
     with running(short("Second", name="other", count=1), tmp_path / "two", port):
         page.goto(address)
-        words = "1 survey was answered from this browser at this address, 4 times in all, named “First”."
+        words = f"1 survey was answered from this browser at this address, {people} times in all, named “First”."
         page.get_by_text(words).wait_for()
         said = page.locator("#earlier").inner_text()
-        assert "costs epsilon 1 more, together 5: whoever sees all of it can become at most 149 times surer" in said
+        assert f"costs epsilon 1 more, together {together}: whoever sees all of it" in said
+        assert f"can become at most {surer} times surer" in said
         assert page.complaints == []
 
 
@@ -592,19 +601,16 @@ def test_a_second_window_wipes_nothing_of_what_was_answered(visit, tmp_path, tol
         second = first.context.new_page()
         second.goto(address)
         for _ in range(2):  # two more people answer there, and the second one's report is forgotten as well
-            second.get_by_role("button", name="I am another person").click()
-            second.get_by_role("button", name="Forget it: I have not answered yet").click()
-            settled(second)
+            forget(second)
             second.get_by_label("I have read this").check()
             say_yes(second)
             send(second)
-        second.get_by_role("button", name="I am another person").click()
-        second.get_by_role("button", name="Forget it: I have not answered yet").click()
-        settled(second)
+        forget(second)
         if told:
             first.get_by_text("Somebody has answered this very survey here.").wait_for()
             assert first.locator("#drawn").is_hidden()
         else:
+            read(first)
             first.get_by_role("button", name="Send the same again").click()
             first.get_by_text("It is there already, and counts once.").wait_for()
         third = first.context.new_page()
@@ -682,9 +688,7 @@ def test_another_person_can_answer_and_sees_only_that_somebody_did(visit, served
     page.get_by_role("button", name="I am another person").click()
     page.get_by_role("button", name="Keep it").click()
     assert page.locator("#sure").is_hidden() and json.loads(page.locator("#sent-json").text_content()) == first
-    page.get_by_role("button", name="I am another person").click()
-    page.get_by_role("button", name="Forget it: I have not answered yet").click()
-    settled(page)
+    forget(page)
     assert page.locator("#drawn").is_hidden() and page.locator("#sent-json").text_content() == ""
     assert page.locator("#sent-list dd").count() == 0
     about = {"id": "page", "title": SURVEY.title, "epsilons": ["ln 3", "1", "2", "1"]}
@@ -741,6 +745,7 @@ def test_a_collector_that_is_gone_is_said_and_the_draw_is_kept(visit):
     answer(page)
     drawn = page.locator("#sent-json").text_content()
     page.context.set_offline(True)
+    read(page)
     page.get_by_role("button", name="Send this").click()
     page.get_by_text("The server did not answer. Try again in a moment.").wait_for()
     page.context.set_offline(False)
@@ -752,13 +757,13 @@ def test_a_collector_that_is_gone_is_said_and_the_draw_is_kept(visit):
 def test_nothing_sticks_out_and_nothing_is_too_pale_to_read(visit):
     page = visit(own=True)
 
-    def forget():
+    def forgotten():
         page.get_by_role("button", name="Forget it: I have not answered yet").click()
         settled(page)
         answer(page)  # asks for the tick
 
     another = page.get_by_role("button", name="I am another person")
-    steps = [lambda: None, lambda: answer(page), lambda: (send(page), another.click()), forget]
+    steps = [lambda: None, lambda: answer(page), lambda: (send(page), another.click()), forgotten]
     for step in steps:
         step()
         for size in (WIDE, NARROW):

@@ -490,7 +490,8 @@ def test_the_gauges_name_nobody(curator):
 
 
 @pytest.mark.slow
-def test_a_server_alerts_and_shows_the_shares(tmp_path, make_clinic, serving, hook):
+def test_a_server_alerts_and_shows_the_shares(tmp_path, make_clinic, serving, hook, monkeypatch):
+    monkeypatch.setitem(BudgetAlerts.__init__.__kwdefaults__, "poll", 0.05)
     clinic = make_clinic(tmp_path, ada=1)
     with serving(clinic, postgres=None, webhook=AlertWebhook(hook.address), alert_at=(Fraction(1, 2),)) as served:
         with tacit.connect(served.http, served.key("ada"), cafile=served.cafile) as ada:

@@ -340,14 +340,10 @@ async def _slow(scope, receive, send):
     await send({"type": "http.response.body", "body": b"ok"})
 
 
-@pytest.fixture(params=["httptools", "h11"])
-def hurried(request, monkeypatch):
-    """The port of a server whose heads must come in a third of a second."""
-    monkeypatch.setattr(header_limits, "HEADER_TIMEOUT", 0.3)
-    reader = (
-        header_limits.make_httptools_protocol() if request.param == "httptools" else header_limits.make_h11_protocol()
-    )
-    config = uvicorn.Config(_slow, http=reader, log_config=None, lifespan="off", ws="none", timeout_keep_alive=3600)
+@contextlib.contextmanager
+def hurrying(protocol):
+    """The port of a server, which answers slowly."""
+    config = uvicorn.Config(_slow, http=protocol, log_config=None, lifespan="off", ws="none", timeout_keep_alive=3600)
     server = uvicorn.Server(config)
     listener = socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])))
@@ -358,18 +354,34 @@ def hurried(request, monkeypatch):
     assert not thread.is_alive()
 
 
+PROTOCOLS = {"httptools": header_limits.make_httptools_protocol, "h11": header_limits.make_h11_protocol}
+
+
+@pytest.fixture(params=PROTOCOLS)
+def hurried(request, monkeypatch):
+    """The port of a server whose heads must come in a third of a second."""
+    monkeypatch.setattr(header_limits, "HEADER_TIMEOUT", 0.3)
+    with hurrying(PROTOCOLS[request.param]()) as port:
+        yield port
+
+
 WHOLE = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("half", [b"", b"GET", b"GET / HTTP/1.1\r\nHost: x\r\n", b"\r\n"])
-def test_a_head_that_does_not_come_in_time_ends_the_connection(hurried, half):
-    with line_to(hurried) as line, line_to(hurried) as other:
-        line.sendall(half)
-        other.sendall(WHOLE)  # the same after an answer: the server would wait for an hour
-        assert other.recv(65536).startswith(b"HTTP/1.1 200")
-        other.sendall(half or b"\r")
-        assert ended(line) and ended(other)
+def test_a_head_that_does_not_come_in_time_ends_the_connection(hurried):
+    with contextlib.ExitStack() as opened:
+        lines = []
+        for half in (b"", b"GET", b"GET / HTTP/1.1\r\nHost: x\r\n", b"\r\n"):
+            line, other = (opened.enter_context(line_to(hurried)) for _ in range(2))
+            line.sendall(half)
+            other.sendall(WHOLE)  # the same after an answer: the server would wait for an hour
+            lines.append((line, other, half))
+        for _, other, half in lines:
+            assert other.recv(65536).startswith(b"HTTP/1.1 200")
+            other.sendall(half or b"\r")
+        for line, other, half in lines:
+            assert ended(line) and ended(other), half
 
 
 @pytest.mark.slow
@@ -386,17 +398,21 @@ def test_a_head_that_drips_in_is_not_given_more_time(hurried):
 
 
 @pytest.mark.slow
-def test_an_answer_may_take_longer_than_a_head(hurried, monkeypatch):
+def test_an_answer_may_take_longer_than_a_head(monkeypatch):
     monkeypatch.setattr(header_limits, "HEADER_TIMEOUT", 1.0)  # in which the second head is sent
-    with line_to(hurried) as line:
+    with contextlib.ExitStack() as opened:
+        ports = [opened.enter_context(hurrying(make())) for make in PROTOCOLS.values()]
+        lines = [opened.enter_context(line_to(port)) for port in ports]
         for _ in range(2):
-            line.sendall(WHOLE)
-            answer = b""
-            while not answer.endswith(b"ok"):
-                part = line.recv(65536)
-                assert part, answer
-                answer += part
-            assert answer.startswith(b"HTTP/1.1 200")
+            for line in lines:
+                line.sendall(WHOLE)
+            for line in lines:
+                answer = b""
+                while not answer.endswith(b"ok"):
+                    part = line.recv(65536)
+                    assert part, answer
+                    answer += part
+                assert answer.startswith(b"HTTP/1.1 200")
 
 
 @pytest.mark.slow

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -47,15 +45,8 @@ def test_what_is_not_given_is_proposed_and_left_to_the_owner(tacit, shop):
     assert "600" not in text and "3,000" not in text  # the policy is public: nothing of the data is in it
 
 
-def guide(folder: Path, *answers: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tacit", "init", "orders.csv", "--guided"]
-    return subprocess.run(
-        command, input="\n".join(answers) + "\n", capture_output=True, text=True, cwd=folder, check=False
-    )
-
-
 def test_enter_takes_every_proposal(tacit, shop):
-    made = guide(shop, "", "", "", "", "")
+    made = tacit("init", "orders.csv", "--guided", cwd=shop, stdin="\n" * 5)
     assert made.returncode == 0, made.stderr
     assert [f"{number}. " in made.stdout for number in range(1, 6)] == [True] * 5
     assert 'unit = "customer_id"' in (shop / "tacit.toml").read_text()

@@ -49,12 +49,11 @@ def test_the_person_is_proposed(tacit, tmp_path, name):
     )
 
 
-def test_a_wide_table_is_not_asked_about_column_by_column(tmp_path):
+def test_a_wide_table_is_not_asked_about_column_by_column(tacit, tmp_path):
     # Enter for the person, the bounds of 61 numbers, the budget and the analyst
     JOURNEYS.FILES["survey.csv"][0](tmp_path / "survey.csv")
-    journey = JOURNEYS.Journey("guided", tmp_path)
-    journey.run("tacit", "init", "survey.csv", "--guided", answers="\n\n\n\n")
-    assert journey.failed == 0
+    made = tacit("init", "survey.csv", "--guided", cwd=tmp_path, stdin="\n\n\n\n")
+    assert made.returncode == 0, made.stderr
     assert 'unit = "row"' in (tmp_path / "tacit.toml").read_text()
 
 

@@ -85,18 +85,15 @@ def test_from_a_draft_to_a_policy(tacit, clinic):
     assert "all in order" in tacit("ledger", "verify", cwd=clinic).stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
+def test_errors_have_codes_and_cost_nothing(tacit, clinic):
+    for arguments, code, said in (
         (("--epsilon", "3"), 3, "refused [budget]"),
         (("--epsilon", "0"), 2, "epsilon"),
         (("--epsilon", "1", "--table", "wards"), 2, "there is no table wards"),
         ((), 2, "--epsilon"),
-    ],
-)
-def test_errors_have_codes_and_cost_nothing(tacit, clinic, arguments, code, said):
-    shown = tacit("profile", *arguments, cwd=clinic)
-    assert (shown.returncode, said in shown.stderr) == (code, True), shown.stderr
+    ):
+        shown = tacit("profile", *arguments, cwd=clinic)
+        assert (shown.returncode, said in shown.stderr) == (code, True), shown.stderr
     assert tacit("profile", "--epsilon", "2", cwd=clinic).returncode == 0  # all of the budget is there
 
 

@@ -106,6 +106,16 @@ def browser(made):
     return Browser(made)
 
 
+@pytest.fixture(scope="module")
+def opened(shop, orders, tmp_path_factory):
+    """The browser of a page that is open, in which nothing is written."""
+    source = SetupSource(str(shop / "orders.csv"), tmp_path_factory.mktemp("opened") / "tacit.toml", *orders)
+    browser = Browser(SetupServer(source, StarterChoices(), 4711))
+    browser.open()
+    yield browser
+    assert browser.page.written is None and not source.policy.exists()
+
+
 def test_the_address_opens_once_and_the_cookie_from_then_on(browser):
     shown = browser.open()
     assert shown.status_code == 200 and "A policy for" in shown.text
@@ -123,23 +133,21 @@ def test_the_cookie_is_for_this_page_alone(browser):
     assert f"path={answered.headers['location'].lower()}" in cookie and len(answered.headers["location"]) > 25
 
 
-@pytest.mark.parametrize("token", ["", "?token=", "?token=wrong", "?token=%F0%9F%98%80"])
-def test_without_the_token_nothing_opens(browser, token):
-    assert browser.send("GET", f"/console/open{token}").status_code == 401
+def test_without_the_token_nothing_opens(browser):
+    for token in ("", "?token=", "?token=wrong", "?token=%F0%9F%98%80"):
+        assert browser.send("GET", f"/console/open{token}").status_code == 401
     assert browser.open().status_code == 200  # and the right one still does
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:4711", "127.0.0.1", "127.0.0.1:80", "[::1]:4711", ""])
-def test_another_host_is_refused_everywhere(browser, host):
-    browser.open()
-    for path in (browser.place, "/console/open", "/console/static/console.css", "/"):
-        answered = browser.send("GET", path, host=host)
+def test_another_host_is_refused_everywhere(opened, host):
+    for path in (opened.place, "/console/open", "/console/static/console.css", "/"):
+        answered = opened.send("GET", path, host=host)
         assert answered.status_code == 403 and "email" not in answered.text
 
 
-def test_localhost_is_this_host(browser):
-    browser.open()
-    assert browser.send("GET", browser.place, host="localhost:4711").status_code == 200
+def test_localhost_is_this_host(opened):
+    assert opened.send("GET", opened.place, host="localhost:4711").status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -152,12 +160,11 @@ def test_localhost_is_this_host(browser):
         ({"origin": "http://127.0.0.1:9999"}, {}),
     ],
 )
-def test_a_form_from_elsewhere_does_nothing(browser, made, tmp_path, headers, fields):
-    browser.open()
+def test_a_form_from_elsewhere_does_nothing(opened, headers, fields):
     for path in ("", "/preview"):
-        answered = browser.post(path, headers, action="write", confirm="1", **fields)
+        answered = opened.post(path, headers, action="write", confirm="1", **fields)
         assert answered.status_code == 403
-    assert not (tmp_path / "tacit.toml").exists() and made.written is None
+    assert not opened.page._source.policy.exists() and opened.page.written is None
 
 
 def test_no_page_is_kept_or_framed_or_runs_what_is_not_here(browser):
@@ -211,13 +218,12 @@ def tacit_check():
     return lambda path: "\n".join(each.text for each in _check_data(load(path))[0])
 
 
-def test_what_cannot_be_read_is_said_beside_its_field_and_not_written(browser, tmp_path):
-    browser.open()
-    shown = browser.post("/preview", epsilon="lots", **{"lower-0-4": "9", "upper-0-4": "1"}).text
+def test_what_cannot_be_read_is_said_beside_its_field_and_not_written(opened):
+    shown = opened.post("/preview", epsilon="lots", **{"lower-0-4": "9", "upper-0-4": "1"}).text
     assert "must be a number above 0" in shown and "write two whole numbers" in shown
-    refused = browser.post(action="write", confirm="1", epsilon="lots")
+    refused = opened.post(action="write", confirm="1", epsilon="lots")
     assert refused.status_code == 400 and "cannot be read" in refused.text
-    assert not (tmp_path / "tacit.toml").exists()
+    assert not opened.page._source.policy.exists()
 
 
 def test_the_policy_is_written_once_it_is_confirmed_and_the_page_ends(browser, made, tmp_path):
@@ -294,15 +300,14 @@ def test_a_person_whose_name_has_spaces_around_it_is_that_one(tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("person", [None, "", "nobody"])
-def test_without_a_person_nothing_is_written(browser, tmp_path, person):
-    browser.open()
-    refused = browser.post(action="write", confirm="1", person=person)
+def test_without_a_person_nothing_is_written(opened, person):
+    refused = opened.post(action="write", confirm="1", person=person)
     assert refused.status_code == 400
-    assert not (tmp_path / "tacit.toml").exists()
+    assert not opened.page._source.policy.exists()
     if person != "nobody":
         assert (
             "choose who is protected"
-            in browser.post("/preview", person=person, another="amount" if person is None else None).text
+            in opened.post("/preview", person=person, another="amount" if person is None else None).text
         )
 
 
@@ -414,14 +419,13 @@ def test_a_preview_copies_what_its_question_reads_and_no_more(tmp_path, monkeypa
 
 
 @pytest.mark.parametrize(("lower", "upper"), [("1,5", ""), ("", "1,5"), ("1,5", "20"), ("1 5", ""), ("1", "")])
-def test_each_bound_is_one_number(browser, tmp_path, lower, upper):
-    browser.open()
+def test_each_bound_is_one_number(opened, lower, upper):
     bounds = {"lower-0-4": lower, "upper-0-4": upper}
-    shown = browser.post("/preview", **bounds).text
+    shown = opened.post("/preview", **bounds).text
     words = "one number in each field" if "," in lower + upper else "write two whole numbers"
     assert words in shown and "lower = 1" not in shown
-    assert browser.post(action="write", confirm="1", **bounds).status_code == 400
-    assert not (tmp_path / "tacit.toml").exists()
+    assert opened.post(action="write", confirm="1", **bounds).status_code == 400
+    assert not opened.page._source.policy.exists()
 
 
 def test_what_was_written_for_a_column_that_is_not_ticked_is_not_published(browser, tmp_path):

@@ -9,11 +9,13 @@ import re
 
 import pytest
 from tests.support.browser import NARROW, WIDE, chromium, least_contrast, watch
+from tests.support.counts import some
 
 pytestmark = pytest.mark.slow
 
 WARDS = "SELECT ward, COUNT(*) AS n, AVG(cost) AS mean FROM visits GROUP BY ward"
 UNBOUNDED = "SELECT AVG(cost / age) AS x FROM visits"
+BEN = "[analysts.ben]\nepsilon = 0.7"
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +23,15 @@ def browser():
     # Certificates are ignored for downloads too, whose connections no page's own setting covers.
     with chromium("--ignore-certificate-errors") as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def served(serving, make_clinic, tmp_path_factory):
+    """A clinic in which ben has little budget."""
+    clinic = make_clinic(tmp_path_factory.mktemp("served"))
+    clinic.policy.write_text(clinic.policy.read_text().replace("[analysts.ben]\nepsilon = 1000", BEN))
+    with serving(clinic, postgres=None) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +81,6 @@ def write(page, sql):
 
 
 def ask(page, sql, epsilon="0.5"):
-    page.goto("/console/ask")
     write(page, sql)
     page.get_by_label("Privacy loss, epsilon", exact=True).fill(epsilon)
     page.get_by_role("button", name="Ask", exact=True).click()
@@ -115,17 +125,23 @@ def test_a_refusal_is_underlined_and_the_next_question_takes_its_place(signed):
 def test_what_is_beyond_the_budget_is_refused(signed):
     page = signed()
     ask(page, "SELECT COUNT(*) AS n FROM visits")
+    page.goto("/console/ask")
     ask(page, "SELECT COUNT(*) AS beyond FROM visits", "1000")
     assert "budget" in page.locator(".refusal .code").inner_text()
     page.locator("#price .warn").wait_for()
     assert "does not fit" in page.locator("#price .warn").inner_text()
 
 
-@pytest.mark.parametrize("size", [{"width": 1280, "height": 800}, NARROW])
-def test_what_arrives_comes_into_view_has_the_focus_and_is_told(signed, size):
+SHOWN = "SELECT ward, COUNT(*) AS shown FROM visits GROUP BY ward"
+ARRIVING = [(SHOWN, ".answer h2", "Answered, with 3 rows."), (UNBOUNDED, ".refusal", "")]
+
+
+@pytest.mark.parametrize(  # by default each in one of two windows
+    ("size", "arriving"), [({"width": 1280, "height": 800}, some(ARRIVING, 2, first=1)), (NARROW, some(ARRIVING, 2))]
+)
+def test_what_arrives_comes_into_view_has_the_focus_and_is_told(signed, size, arriving):
     page = signed(viewport=size)
-    shown = "SELECT ward, COUNT(*) AS shown FROM visits GROUP BY ward"
-    for sql, part, told in ((shown, ".answer h2", "Answered, with 3 rows."), (UNBOUNDED, ".refusal", "")):
+    for sql, part, told in arriving:
         page.goto("/console/ask")
         write(page, sql)
         page.locator("#price > .price, #price > .doubt").wait_for()
@@ -187,36 +203,29 @@ def test_the_editor_has_colors_and_completes_names_without_leaving_the_policy(si
     assert page.complaints == [] and page.locator("style").count() == 0
 
 
-def test_slider_epsilon_and_accuracy_agree_and_the_slider_ends_at_what_is_left(serving, make_clinic, tmp_path, browser):
-    with serving(make_clinic(tmp_path, ada=0.7), postgres=None) as running:
-        context = browser.new_context(base_url=running.http, ignore_https_errors=True, viewport=WIDE)
-        page = context.new_page()
-        page.goto("/")
-        page.get_by_label("Name").fill("ada")
-        page.get_by_label("Password").fill(running.clinic.secrets["ada"].password)
-        page.get_by_role("button", name="Sign in").click()
-        write(page, "SELECT COUNT(*) AS n FROM visits")
-        slider, epsilon, within = (page.locator(f"#{name}") for name in ("slider", "epsilon", "within"))
-        slider.press("End")
-        assert epsilon.input_value() == "0.7"
-        page.locator("#price", has_text="Costs epsilon 0.7").wait_for()
-        # Discrete Laplace with q = e^-0.35: more than 8 off with 2 q^9/(1 + q) = 5.03%, more than 9 with 3.5%.
-        assert within.get_attribute("placeholder") == "n=9"
-        within.fill("n=24")
-        page.locator("#price", has_text="n within 24").wait_for()
-        page.wait_for_function("Number(document.getElementById('epsilon').value) < 0.251")
-        assert 0 < int(slider.input_value()) < 100
-        slider.press("Home")
-        assert within.input_value() == "" and float(epsilon.input_value()) <= 0.01
-        epsilon.fill("5")
-        page.locator("#price .warn", has_text="at most epsilon 0.7 does").wait_for()
-        page.get_by_role("button", name="Use epsilon 0.7").click()
-        page.locator("#price", has_text="0 of epsilon 0.7 is left after it").wait_for()
-        assert epsilon.input_value() == "0.7" and slider.input_value() == "100"
-        page.get_by_role("button", name="Ask", exact=True).click()
-        page.locator("#left", has_text="0 of epsilon 0.7 left").wait_for()
-        page.wait_for_function("document.getElementById('slider').disabled")
-        context.close()
+def test_slider_epsilon_and_accuracy_agree_and_the_slider_ends_at_what_is_left(signed):
+    page = signed("ben")
+    write(page, "SELECT COUNT(*) AS n FROM visits WHERE age > 1")
+    slider, epsilon, within = (page.locator(f"#{name}") for name in ("slider", "epsilon", "within"))
+    slider.press("End")
+    assert epsilon.input_value() == "0.7"
+    page.locator("#price", has_text="Costs epsilon 0.7").wait_for()
+    # Discrete Laplace with q = e^-0.35: more than 8 off with 2 q^9/(1 + q) = 5.03%, more than 9 with 3.5%.
+    assert within.get_attribute("placeholder") == "n=9"
+    within.fill("n=24")
+    page.locator("#price", has_text="n within 24").wait_for()
+    page.wait_for_function("Number(document.getElementById('epsilon').value) < 0.251")
+    assert 0 < int(slider.input_value()) < 100
+    slider.press("Home")
+    assert within.input_value() == "" and float(epsilon.input_value()) <= 0.01
+    epsilon.fill("5")
+    page.locator("#price .warn", has_text="at most epsilon 0.7 does").wait_for()
+    page.get_by_role("button", name="Use epsilon 0.7").click()
+    page.locator("#price", has_text="0 of epsilon 0.7 is left after it").wait_for()
+    assert epsilon.input_value() == "0.7" and slider.input_value() == "100"
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.locator("#left", has_text="0 of epsilon 0.7 left").wait_for()
+    page.wait_for_function("document.getElementById('slider').disabled")
 
 
 def test_names_and_keys_run_nothing(signed):
@@ -301,6 +310,7 @@ def test_all_of_it_works_without_scripts(signed):
 
 def test_nothing_sticks_out_and_nothing_is_too_pale_to_read(signed):
     page = signed().context.new_page()  # whose media are set
+    page.goto("/console/ask")
     ask(page, WARDS)
     for place in ("", "/console/budget", "/console/learn", "/console/owner"):  # the answer first
         if place == "/console/owner":

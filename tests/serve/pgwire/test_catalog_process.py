@@ -14,14 +14,14 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from tests.support.counts import some
+from tests.support.counts import FULL, some
 
 from tacit.serve.pgwire import start_listener
 from tacit.serve.pgwire.catalog import Catalog
 from tacit.serve.pgwire.catalog_backend import CatalogStatement, Limits
 from tacit.serve.pgwire.catalog_programs import find_programs
 from tacit.serve.pgwire.catalog_queue import MOST_WAITING, FairQueue
-from tacit.serve.pgwire.catalog_template import cache_folder
+from tacit.serve.pgwire.catalog_template import cache_folder, make_template
 from tacit.serve.pgwire.sqlstate import WireError
 from tacit.serve.pgwire.throttle import Throttle
 
@@ -146,7 +146,7 @@ def test_hostile_statements_end_in_an_error_and_nobody_else_notices(connect, pla
     other.start()
     states = []
     with connect("ben") as ben:
-        for text in (*MEMORY, *TIME, *LARGE) if full else (*MEMORY[:4], *TIME[1:4:2], *LARGE[::2]):
+        for text in (*MEMORY, *TIME, *LARGE) if full else (*MEMORY[:4], TIME[3], *LARGE[::2]):
             seen = len(answered)
             try:
                 ben.execute(LIFTED).fetchall()
@@ -162,7 +162,7 @@ def test_hostile_statements_end_in_an_error_and_nobody_else_notices(connect, pla
     assert problems == [] and len(set(answered)) == 1  # one answer, again and again
     assert len(set(others_process)) == 1  # from one process, which nothing has disturbed
     assert set(states) <= {"", *ENDED}, states
-    assert states.count("53200") >= 1 and states.count("57014") >= 2, states
+    assert states.count("53200") >= 1 and states.count("57014") >= (2 if full else 1), states
     assert _peak() - before < GROWTH
 
 
@@ -409,9 +409,6 @@ def test_a_cancel_at_any_wait_leaves_the_views_of_the_session_that_asks(served, 
 
 @pytest.mark.slow
 def test_a_template_is_kept_and_one_that_is_damaged_is_made_anew(served, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.delenv("CACHE_DIRECTORY", raising=False)
-
     async def answered():
         catalog = Catalog(served.curator.policy)
         started = time.monotonic()
@@ -426,6 +423,13 @@ def test_a_template_is_kept_and_one_that_is_damaged_is_made_anew(served, tmp_pat
         return time.monotonic() - started
 
     served.run(answered())
+    others = make_template(find_programs(), served.curator.policy, tmp_path / "unused", cache_folder())
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("CACHE_DIRECTORY", raising=False)
+    if FULL:
+        served.run(answered())
+    else:  # which takes seconds: begin with a copy
+        shutil.copytree(others, cache_folder() / others.name)
     (kept,) = cache_folder().iterdir()
     made = kept.stat().st_ino
     served.run(answered())

@@ -43,9 +43,8 @@ def _serve(policy):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the memory of a process is read from /proc")
-def test_a_query_that_asks_for_gigabytes_takes_none_of_the_server(clinic, make_clinic, tmp_path):
-    (tmp_path / "poor").mkdir()
-    poor = make_clinic(tmp_path / "poor", ada=0.5)
+def test_a_query_that_asks_for_gigabytes_takes_none_of_the_server_and_a_stop_leaves_nothing(make_clinic, tmp_path):
+    poor = make_clinic(tmp_path, ada=0.5)
     with _serve(poor.policy) as (server, ports):
 
         def connect(who):
@@ -74,8 +73,11 @@ def test_a_query_that_asks_for_gigabytes_takes_none_of_the_server(clinic, make_c
             with urllib.request.urlopen(f"http://127.0.0.1:{ports['http']}/healthz", timeout=30) as health:
                 assert health.read() == b"ok\n"
             assert _memory(server.pid, "VmHWM") - before < GROWTH
+            processes, folders = _catalog_of(server)
         assert server.poll() is None
     assert server.returncode == 0
+    assert not [each for each in processes if _is_there(each)]
+    assert not [each for each in folders if each.exists() or each.parent.exists()]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
@@ -84,9 +86,7 @@ def test_the_processes_of_the_catalog_end_with_a_server_that_is_killed(clinic):
         who = f"user=ada password={clinic.secrets['ada'].password}"
         with psycopg.connect(f"host=127.0.0.1 port={ports['postgresql']} {who} dbname=clinic", autocommit=True) as ada:
             ada.execute("SELECT relname FROM pg_class").fetchall()
-            found = _descendants(server.pid)
-            folders = [Path(word) for each in found for word in _words(each) if "tacit-catalog-" in word]
-            assert len(found) > 4 and folders
+            found, folders = _catalog_of(server)
             server.kill()
             until = time.monotonic() + 60
             while (any(map(_is_there, found)) or any(each.exists() for each in folders)) and time.monotonic() < until:
@@ -95,17 +95,12 @@ def test_the_processes_of_the_catalog_end_with_a_server_that_is_killed(clinic):
             assert not [each for each in folders if each.exists() or each.parent.exists()]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
-def test_a_server_that_is_stopped_leaves_no_process_and_no_folder(clinic):
-    with _serve(clinic.policy) as (server, ports):
-        who = f"user=ada password={clinic.secrets['ada'].password}"
-        with psycopg.connect(f"host=127.0.0.1 port={ports['postgresql']} {who} dbname=clinic", autocommit=True) as ada:
-            ada.execute("SELECT relname FROM pg_class").fetchall()
-            found = _descendants(server.pid)
-            folders = [Path(word) for each in found for word in _words(each) if "tacit-catalog-" in word]
-    assert server.returncode == 0
-    assert not [each for each in found if _is_there(each)]
-    assert folders and not [each for each in folders if each.exists() or each.parent.exists()]
+def _catalog_of(server) -> tuple[list[int], list[Path]]:
+    """The processes of a server's catalog, and their folders."""
+    found = _descendants(server.pid)
+    folders = [Path(word) for each in found for word in _words(each) if "tacit-catalog-" in word]
+    assert len(found) > 4 and folders
+    return found, folders
 
 
 def _descendants(process: int) -> list[int]:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 from tests.support.browser import NARROW, WIDE, chromium, least_contrast, watch
-from tests.support.counts import FULL, OFF, enough
+from tests.support.counts import FULL, OFF, enough, some
 
 from tacit.local.survey.load import parse_survey
 from tacit.local.survey.store import ReportStore, read_store
@@ -455,7 +455,7 @@ def send(page):
     page.get_by_text("Thank you. It is counted.").wait_for()
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+@pytest.mark.parametrize("size", some([WIDE, NARROW], 2, first=1))
 def test_a_double_click_on_the_coins_sends_nothing(visit, tmp_path, size):
     with running(short(), tmp_path / "short.reports") as address:
         page = visit(address, viewport=size)

@@ -202,7 +202,7 @@ def test_the_claim_stands_and_less_noise_is_caught():
         assert epsilon_delta.epsilon(used.privacy_loss, 0.1) <= 1
         assert not audit(fit_with(used), *pair, claim, samples=count, confidence=sure).is_refuted
     broken = replace(sharp, sums=replace(sharp.sums, noise=weak, second=second))
-    assert audit(fit_with(broken), *pair, claim, samples=4_000 if FULL else 200, confidence=sure).is_refuted
+    assert audit(fit_with(broken), *pair, claim, samples=4_000 if FULL else 400, confidence=sure).is_refuted
 
 
 @pytest.mark.slow

@@ -196,7 +196,8 @@ def test_true_claims_are_not_refuted(mechanism, shift, claim):
 def test_wrong_claims_are_refuted(mechanism, shift, claim):
     finding = audit(released(mechanism), shift, 0, claim, samples=40_000)
     assert finding.is_refuted and finding.verdict == "refuted" and finding.lower > claim.value
-    assert audit(released(mechanism), 0, shift, claim, samples=40_000).is_refuted  # the other way round
+    if FULL or shift == 2:  # the other way round: one of them each day
+        assert audit(released(mechanism), 0, shift, claim, samples=40_000).is_refuted
 
 
 def test_textbook_laplace_in_floating_point_is_refuted_by_its_last_bits():
@@ -239,14 +240,14 @@ def test_texts_tuples_and_vectors_are_audited():
     def one_by_one(answer, rng):
         return {"a": frozenset({1}), "b": frozenset()}["ab"[int(response(answer, 1, rng)[0])]]
 
-    claim = Claim.epsilon(0.8)
-    for mechanism, one, other, samples in [
-        (text, 1, 0, 20_000),
-        (mixture, 1, 0, 20_000),
+    claim, samples = Claim.epsilon(0.8), 20_000 if FULL else 8_000
+    for mechanism, one, other, count in [
+        (text, 1, 0, samples),
+        (mixture, 1, 0, samples),
         (vector, (1, 1), (0, 0), 40_000),
-        (one_by_one, 1, 0, 20_000),
+        (one_by_one, 1, 0, samples),
     ]:
-        finding = audit(mechanism, one, other, claim, samples=samples)
+        finding = audit(mechanism, one, other, claim, samples=count)
         assert finding.is_refuted and finding.lower < 1.1, mechanism.__name__
 
 
@@ -443,13 +444,14 @@ OUTCOMES = {
 @pytest.mark.parametrize("name", OUTCOMES)
 def test_every_outcome_is_an_event(name):
     # Randomized response of epsilon 1, shown by these two outcomes: a claim of 1/2 is refuted and one of 1 is not,
-    # at a false-alarm rate of 1e-9. The bound from 4,000 outputs is near 0.7, and that from 2,500 near 0.6.
+    # at a false-alarm rate of 1e-9. The bound from 4,000 outputs is near 0.7; those from 800 are 0.4 to 0.7.
     shown = OUTCOMES[name]
 
     def mechanism(bit, rng):
         return shown[0]() if response(bit, 1, rng)[0] else shown[1]()
 
-    found = audit(mechanism, 1, 0, Claim.epsilon(0.5), samples=4_000 if FULL else 2_500, confidence=SURE)
+    claim, samples = (Claim.epsilon(0.5), 4_000) if FULL else (Claim.epsilon(0.2), 800)
+    found = audit(mechanism, 1, 0, claim, samples=samples, confidence=SURE)
     assert found.is_refuted and found.lower < 1
 
 
@@ -488,7 +490,7 @@ def test_exceptions_that_tell_nothing_refute_nothing():
             raise text("busy")
         return response(bit, size, rng)
 
-    for seed in range(20):
+    for seed in range(20 if FULL else 8):
         assert not audit(mechanism, 1, 0, Claim.epsilon(1), samples=1_000, confidence=SURE, seed=seed).is_refuted
 
 
@@ -518,7 +520,7 @@ def of_frame(data, rng):
     return int(data.loc[0, "n"])
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(5 if FULL else 2))
 def test_a_function_that_writes_into_its_input_is_audited_as_any_other(seed):
     one, other = np.array([100]), np.array([101])
     # Rounded Laplace noise of scale 2 is 1/2-DP at one step; scale 1/2 costs 2.
@@ -541,7 +543,9 @@ def test_a_function_that_writes_into_its_input_is_audited_as_any_other(seed):
     ids=["list", "dict", "frame", "tuple", "objects"],
 )
 def test_every_kind_of_input_is_copied(mechanism, make):
-    found = audit(mechanism, make(100), make(101), Claim.epsilon(1), samples=1_500, confidence=SURE)
+    # 40 audits of this noise, with 600 outputs each, all gave bounds above 0.7
+    claim, samples = (Claim.epsilon(1), 1_500) if FULL else (Claim.epsilon(0.5), 600)
+    found = audit(mechanism, make(100), make(101), claim, samples=samples, confidence=SURE)
     assert found.is_refuted and found.lower < 2
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import product
 
 import numpy as np
 import pytest
 from scipy.stats import binom
-from tests.support.counts import FULL
+from tests.support.counts import FULL, some
 
 from tacit.audit import Claim, audit_canary_scores, audit_training_run
 from tacit.errors import ParameterError
@@ -69,8 +70,9 @@ def audit_sgd(noise, claim, seed, **options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("claim", [Claim.epsilon(1, 1e-6), Claim.mu(0.1)], ids=str)
-@pytest.mark.parametrize("noise", [0.5, 1.0])
+@pytest.mark.parametrize(
+    ("noise", "claim"), some(product([0.5, 1.0], [Claim.epsilon(1, 1e-6), Claim.mu(0.1)]), 3), ids=str
+)
 def test_noisy_sgd_shows_nearly_what_the_bare_mechanism_shows(noise, claim):
     bare = [
         audit_training_run(bare_gaussian(noise), CANARY_ROWS, lambda s, c, y: s[c], claim, seed=seed).lower

@@ -67,14 +67,14 @@ def test_the_true_parameter_is_that_of_the_exact_law(each):
 
 @pytest.mark.parametrize("each", BROKEN, ids=name)
 def test_the_claim_of_a_broken_one_is_refuted(each):
-    table = each.exact()
+    # That its exact law gives its true parameter, and that this is above the claim, are tests of their own above.
+    table = each.exact() if FULL else None
     if table is not None:
         assert exact_parameter(table, each.claim) > each.claim.value
     if each.evidence == "samples":
-        for seed in range(8 if FULL else 1):
-            found = audit(
-                each.mechanism, each.one, each.other, each.claim, samples=100_000 if FULL else 50_000, seed=seed
-            )
+        seeds, samples = (8, 100_000) if FULL else (1, 20_000)  # of three seeds each, all refuted with so few
+        for seed in range(seeds):
+            found = audit(each.mechanism, each.one, each.other, each.claim, samples=samples, seed=seed)
             assert found.is_refuted, str(found)
             assert found.lower <= each.true * 1.02  # seen above the truth at most once in a hundred, and then not far
 

@@ -84,8 +84,8 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("method", "knobs", "neighbors"), some(CASES, 2), ids=lambda value: getattr(value, "__name__", None)
+@pytest.mark.parametrize(  # each day both relations, both losses and sampling; all methods are in `SHARP` below
+    ("method", "knobs", "neighbors"), some(CASES, 3, 1), ids=lambda value: getattr(value, "__name__", None)
 )
 def test_the_claim_stands(method, knobs, neighbors):
     plan, loss = planned(method, neighbors, **knobs)

@@ -14,7 +14,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
-from tests.support.counts import FULL
+from tests.support.counts import FULL, some
 from tests.support.learning import WEIGHTED, WEIGHTED_TWO_CLASSES
 
 from tacit.accounting import epsilon_delta
@@ -147,7 +147,7 @@ def test_scikit_learns_checks():
         HistGradientBoostingClassifier(5000, classes=[0, 1], max_iter=8, **shared): expected,
         HistGradientBoostingRegressor(5000, target_bounds=(-200, 200), max_iter=8, **shared): WEIGHTED,
     }
-    for estimator, misses in estimators.items():
+    for estimator, misses in some(estimators.items(), 2):
         found = check_estimator(estimator, expected_failed_checks=misses, on_skip=None, on_fail=None)
         assert len(found) > 40
         assert [check["check_name"] for check in found if check["status"] == "failed"] == []

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 from tests.support.bits import Stopped, Stopping
-from tests.support.counts import FULL
+from tests.support.counts import FULL, some
 
 from tacit.accounting import epsilon_delta
 from tacit.audit.claim import Claim
@@ -55,7 +55,7 @@ def in_order(centers):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("more", [{}, {"n_clusters": 2, "neighbors": "replace", "rows": None}], ids=str)
+@pytest.mark.parametrize("more", some([{}, {"n_clusters": 2, "neighbors": "replace", "rows": None}], 2), ids=str)
 def test_scikit_learns_own_checks_hold_but_for_one(more):
     estimator = model(epsilon=1000, bounds=(-8, 8), **{"n_clusters": 3, "rows": 100, **more})
     found = check_estimator(estimator, expected_failed_checks=EXPECTED, on_skip=None, on_fail=None)

@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 from tests.support.bits import Stopped, Stopping
+from tests.support.counts import some
 
 from tacit.accounting import epsilon_delta
 from tacit.errors import ParameterError
@@ -46,7 +47,9 @@ def scatter(epsilon="1", delta="1e-6", columns=2, neighbors=ADD, constant=0.5) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("declared", [{"bounds": (-8, 8)}, {"bounds": None, "norm": 20, "n_components": 1}], ids=str)
+@pytest.mark.parametrize(
+    "declared", some([{"bounds": (-8, 8)}, {"bounds": None, "norm": 20, "n_components": 1}], 2), ids=str
+)
 def test_scikit_learns_own_checks_hold(declared):
     found = check_estimator(model(epsilon=1000, **{"rows": 100, **declared}), on_skip=None, on_fail=None)
     assert len(found) > 40

@@ -103,8 +103,7 @@ def test_scikit_learns_own_checks_hold_but_for_five(estimator, kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("place", range(4), ids=["two classes", "three classes", "hinge", "number"])
+@pytest.mark.parametrize(("method", "place"), some(product(METHODS, range(4)), 3))
 def test_each_method_learns(method, place):
     estimator, target = each_kind(method=method, epsilon=20, delta=1e-6)[place]
     model = estimator.fit(ROWS, target)
@@ -115,7 +114,7 @@ def test_each_method_learns(method, place):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("method", "place", "neighbors"), some(product(METHODS, range(4), Neighbors), 5))
+@pytest.mark.parametrize(("method", "place", "neighbors"), some(product(METHODS, range(4), Neighbors), 7, 2))
 def test_what_is_spent_is_within_the_guarantee(method, place, neighbors):
     rows = 2000 if neighbors is Neighbors.ADD_REMOVE else None
     estimator, _ = each_kind(method=method, epsilon=0.7, delta=1e-6, neighbors=neighbors, rows=rows)[place]

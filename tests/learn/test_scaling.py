@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler as Plain
 from sklearn.utils.estimator_checks import check_estimator
 from tests.support.bits import Stopped, Stopping
+from tests.support.counts import some
 
 from tacit.accounting import epsilon_delta
 from tacit.errors import ParameterError
@@ -35,7 +36,7 @@ def scaler(**more) -> StandardScaler:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("more", [{}, {"with_std": False, "neighbors": "replace", "rows": None}], ids=str)
+@pytest.mark.parametrize("more", some([{}, {"with_std": False, "neighbors": "replace", "rows": None}], 2), ids=str)
 def test_scikit_learns_own_checks_hold(more):
     found = check_estimator(scaler(epsilon=1000, bounds=(-8, 8), **{"rows": 100, **more}), on_skip=None, on_fail=None)
     assert len(found) > 40

@@ -21,12 +21,15 @@ with warnings.catch_warnings():
 
 CASES = [
     ("poisson", Fraction(1, 50), 100, 1.0),
-    ("poisson", Fraction(1, 4), 40, 2.5),
     ("poisson", Fraction(1), 5, 4.0),
     ("shuffled", Fraction(1, 10), 30, 6.0),
 ]
 if FULL:
-    CASES += [("poisson", Fraction(1, 1000), 20000, 0.7), ("poisson", Fraction(1, 20), 2000, 1.3)]
+    CASES += [
+        ("poisson", Fraction(1, 4), 40, 2.5),
+        ("poisson", Fraction(1, 1000), 20000, 0.7),
+        ("poisson", Fraction(1, 20), 2000, 1.3),
+    ]
 
 
 @pytest.mark.parametrize(("sampling", "rate", "steps", "multiplier"), CASES)
@@ -42,7 +45,11 @@ def test_epsilon_is_that_of_dp_accounting(sampling, rate, steps, multiplier):
 
 @pytest.mark.parametrize(
     ("sampling", "rate", "steps", "epsilon"),
-    [("poisson", Fraction(1, 20), 60, 1), ("poisson", Fraction(1, 8), 80, 8), ("shuffled", Fraction(1, 8), 80, 3)],
+    [
+        ("poisson", Fraction(1, 20), 60, 1),
+        ("shuffled", Fraction(1, 8), 80, 3),
+        *([("poisson", Fraction(1, 8), 80, 8)] if FULL else []),
+    ],
 )
 def test_the_noise_is_just_enough(sampling, rate, steps, epsilon):
     plan = TrainingPlan.calibrate(Fraction(epsilon), Fraction(1, 10**6), sampling, rate, steps, 8)

@@ -161,7 +161,7 @@ class Reader(nn.Module):
         return self.head((h + self.norm(h)).mean(1))
 
 
-@settings(max_examples=400 if FULL else 15)
+@settings(max_examples=400 if FULL else 8)
 @given(
     some.lists(some.lists(NUMBERS, min_size=2, max_size=6), min_size=1, max_size=3),
     some.floats(1e-3, 1e3),
@@ -389,7 +389,7 @@ def test_exact_noise_is_on_sums_of_integers():
     assert private.guarantee_.idealizations == ("the number of units in the dataset is public",)
 
 
-@settings(max_examples=200 if FULL else 8)
+@settings(max_examples=200 if FULL else 5)
 @given(some.lists(NUMBERS, min_size=6, max_size=6), some.sampled_from(["flat", "automatic"]))
 def test_exact_sums_of_neighbors_are_within_one(values, clipping):
     from tacit.learn.torch.exact import EXPONENT

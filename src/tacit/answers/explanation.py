@@ -126,7 +126,7 @@ class Explanation:
 
     def __str__(self) -> str:
         lines = [self._cost(), *self._refusal(), f"the answer has {self._rows()}"]
-        lines += [f"  {name}: {how}" for name, how in (*self._measured(), *self._accuracies())]
+        lines += [f"  {name}: {how}" for name, how in (*self._list_measurements(), *self._accuracies())]
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 
     def _repr_html_(self) -> str:
@@ -134,7 +134,7 @@ class Explanation:
         parts.append(render_paragraph(f"The answer has {self._rows()}."))
         if accuracies := self._accuracies():
             parts.append(render_table(["column", "accuracy"], accuracies, left=[True, True]))
-        if measured := self._measured():
+        if measured := self._list_measurements():
             parts.append(render_table(["measured", "how"], measured, left=[True, True]))
         return "".join(parts) + render_list(self.notes)
 
@@ -150,7 +150,7 @@ class Explanation:
             return []
         return [f"asking it would be refused now: {self.refused.what}; {self.refused.fix}"]
 
-    def _measured(self) -> list[tuple[str, str]]:
+    def _list_measurements(self) -> list[tuple[str, str]]:
         """What is measured or chosen, and how."""
         found = []
         for noise in self.noise:

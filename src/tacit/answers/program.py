@@ -320,7 +320,7 @@ class _Writer:
                 return f"SELECT {', '.join([*empty, *(f'0 AS {name}' for name in self.named)])} WHERE FALSE"
             case Compute(source, columns):
                 shown = [f"{write_column(column)} AS {column.name}" for column in columns]
-                ends = [] if self.draws else self._passed(columns, columns_with_intervals(source))
+                ends = [] if self.draws else self._write_passed(columns, columns_with_intervals(source))
                 return f"SELECT {', '.join([*shown, *ends, *self.named])} FROM ({self.write(source)})"
             case Filter(source, condition):
                 return f"SELECT * FROM ({self.write(source)}) WHERE TRY({write_scalar(condition)})"
@@ -343,7 +343,7 @@ class _Writer:
             return []
         return [f"{source}{end} AS {name}{end}" for name, source, has in columns if has for end in ("_low", "_high")]
 
-    def _passed(self, columns: tuple[ProgramColumn, ...], inside: frozenset[str]) -> list[str]:
+    def _write_passed(self, columns: tuple[ProgramColumn, ...], inside: frozenset[str]) -> list[str]:
         return [
             f"{c.scalar.name}{end} AS {c.name}{end}"
             for c in columns

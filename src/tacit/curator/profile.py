@@ -102,7 +102,7 @@ class ChargedProfile:
             losses.append(ApproximateDp(Fraction(0), policy.question_delta))
         key_delta = policy.question_delta / private if has_delta else None
         key = _hash_plan(policy, planned, scale, key_delta)
-        salted = tuple(table.salted(key[:16]) for table in planned)
+        salted = tuple(table.with_salt(key[:16]) for table in planned)
         return cls(salted, policy.epoch, price, scale, key_delta, Compose(tuple(losses)), key)
 
     @property

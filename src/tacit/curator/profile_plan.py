@@ -59,7 +59,7 @@ class ProfiledTable:
         """The number of histograms that are released."""
         return len(self.columns) + (self.sizes is not None)
 
-    def salted(self, salt: str) -> ProfiledTable:
+    def with_salt(self, salt: str) -> ProfiledTable:
         """The same with the salt by which rows are chosen."""
         columns = tuple(replace(column, exact=replace(column.exact, salt=salt)) for column in self.columns)
         return replace(self, columns=columns, sizes=None if self.sizes is None else replace(self.sizes, salt=salt))

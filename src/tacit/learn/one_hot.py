@@ -105,8 +105,8 @@ class OneHotEncoder(TransformerMixin, PrivateEstimator):
         if self.handle_unknown not in _UNKNOWN:
             what = f"there is no {self.handle_unknown!r:.60}"
             raise ParameterError("handle_unknown", what, fix='handle_unknown="ignore", or "error"')
-        found = [_check_column(place, declared) for place, declared in enumerate(self._declared(columns))]
-        self.drop_idx_ = self._dropped(found)
+        found = [_check_column(place, declared) for place, declared in enumerate(self._read_categories(columns))]
+        self.drop_idx_ = self._find_dropped(found)
         self.categories_ = found
         return self
 
@@ -135,7 +135,7 @@ class OneHotEncoder(TransformerMixin, PrivateEstimator):
             if self.handle_unknown == "error" and not own.any(axis=1).all():
                 what = "some rows have a category that is not among the declared ones"
                 raise ParameterError("X", what, fix='declare every category that may occur, or handle_unknown="ignore"')
-            marks.append(own[:, self._kept(place)])
+            marks.append(own[:, self._list_marked(place)])
         return np.hstack(marks).astype(np.float64)
 
     def inverse_transform(self, X: npt.ArrayLike) -> Array:
@@ -153,12 +153,12 @@ class OneHotEncoder(TransformerMixin, PrivateEstimator):
         """
         check_is_fitted(self)
         marks = check_array(X, dtype=np.float64)
-        widths = [len(self._kept(place)) for place in range(len(self.categories_))]
+        widths = [len(self._list_marked(place)) for place in range(len(self.categories_))]
         if marks.shape[1] != sum(widths):
             raise ParameterError("X", f"has not {sum(widths)} marks", fix="pass what transform returned")
         found = np.empty((len(marks), len(widths)), dtype=object)
         for place, own in enumerate(np.split(marks, np.cumsum(widths)[:-1], axis=1)):
-            kept, known = self._kept(place), self.categories_[place]
+            kept, known = self._list_marked(place), self.categories_[place]
             dropped = None if self.drop_idx_ is None else self.drop_idx_[place]
             found[:, place] = None if dropped is None else known[dropped]
             some = own.max(axis=1, initial=0.0) > 0
@@ -181,7 +181,9 @@ class OneHotEncoder(TransformerMixin, PrivateEstimator):
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
         found = [
-            f"{name}_{self.categories_[place][kept]}" for place, name in enumerate(names) for kept in self._kept(place)
+            f"{name}_{self.categories_[place][kept]}"
+            for place, name in enumerate(names)
+            for kept in self._list_marked(place)
         ]
         return np.array(found, dtype=object)
 
@@ -203,7 +205,7 @@ class OneHotEncoder(TransformerMixin, PrivateEstimator):
         _check_kinds([table.dtype])
         return list(validate_data(self, table, reset=reset, dtype=None, ensure_all_finite=False).T)
 
-    def _declared(self, columns: int) -> list[Any]:
+    def _read_categories(self, columns: int) -> list[Any]:
         example = "categories=[" + ", ".join(['["A", "B"]'] * min(columns, 3)) + "]"
         if self.categories is None or isinstance(self.categories, str):
             what = "are not declared; which ones occur is private, so they are never read from the data"
@@ -214,7 +216,7 @@ class OneHotEncoder(TransformerMixin, PrivateEstimator):
             raise ParameterError("categories", what, fix=f"{example}, say")
         return found
 
-    def _dropped(self, known: list[Array]) -> list[int | None] | None:
+    def _find_dropped(self, known: list[Array]) -> list[int | None] | None:
         """The place of each column's dropped category."""
         if self.drop is None:
             return None
@@ -233,7 +235,7 @@ class OneHotEncoder(TransformerMixin, PrivateEstimator):
             found.append(int(places[0]) if len(places) else None)
         return found
 
-    def _kept(self, place: int) -> list[int]:
+    def _list_marked(self, place: int) -> list[int]:
         """The places of a column's categories that have marks."""
         dropped = None if self.drop_idx_ is None else self.drop_idx_[place]
         return [each for each in range(len(self.categories_[place])) if each != dropped]

@@ -363,12 +363,12 @@ class TreeRegressor(RegressorMixin, TreeEstimator):
 
     def _target(self) -> tuple[float, float]:
         """The middle of the targets and half their width."""
-        return self._scaled()._target()
+        return self._make_scaler()._target()
 
     def _encode(self, target: Array) -> Array:
-        return self._scaled()._encode(target)
+        return self._make_scaler()._encode(target)
 
-    def _scaled(self) -> Ridge:
+    def _make_scaler(self) -> Ridge:
         """What scales targets by their bounds to [-1, 1]."""
         return Ridge(target_bounds=self.target_bounds)
 

@@ -299,10 +299,10 @@ class ExponentialOverIntegers(SelectionMechanism):
         if not lower <= begin <= upper:
             raise ParameterError("start", "is not between lower and upper", fix="start=lower, say")
 
-        def checked(point: int) -> int:
+        def score_exactly(point: int) -> int:
             return to_integer("score", score(point))
 
-        return draw_concave(checked, begin, self.factor, bits_or_system(bits), lower, upper)
+        return draw_concave(score_exactly, begin, self.factor, bits_or_system(bits), lower, upper)
 
     def law(self, score: PiecewiseLinearScore, point: int, digits: int = 128) -> arb:
         """Return the probability of one integer, which depends on the private score.

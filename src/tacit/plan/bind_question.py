@@ -127,7 +127,7 @@ class BoundQuestion:
             spending.delta,
             key,
             listed,
-            None if bounds is None else bounds.salted(key[:16]),
+            None if bounds is None else bounds.with_salt(key[:16]),
         )
 
 

@@ -95,8 +95,8 @@ def _noting(leaf: Leaf, seen: list[TypedScalar]) -> Callable[[Scalar], TypedScal
 
 
 def _clamping(leaf: Leaf) -> Callable[[Scalar], TypedScalar | None]:
-    def clamped(node: Scalar) -> TypedScalar | None:
+    def clamp(node: Scalar) -> TypedScalar | None:
         found = leaf(node)
         return found if found is None or found.capped is None else found.capped
 
-    return clamped
+    return clamp

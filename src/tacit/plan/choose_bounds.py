@@ -88,7 +88,7 @@ class BoundsChoice:
         """The privacy loss of all histograms."""
         return Repeat(LaplaceNoise(self.scale, self.sensitivity), len(self.histograms))
 
-    def salted(self, salt: str) -> BoundsChoice:
+    def with_salt(self, salt: str) -> BoundsChoice:
         """The same with the salt by which rows are chosen."""
         return replace(self, histograms=tuple(replace(each, salt=salt) for each in self.histograms))
 

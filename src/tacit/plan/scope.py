@@ -280,7 +280,7 @@ class Scope:
             names = ", ".join(t.name for t in self.policy.tables)
             what = f"there is no table {named.table}"
             raise Refused(ErrorCode.UNKNOWN_TABLE, what, at=named.at, fix=f"the tables are {names}")
-        shown, table = {column.name for column in table.columns}, self._declared(table.name)
+        shown, table = {column.name for column in table.columns}, self._find_declared(table.name)
         columns, fields = [], []
         for column in table.columns:
             name = next(self.names)
@@ -318,7 +318,7 @@ class Scope:
             chosen=ChosenBound(table.auto_up_to, table.has_caps) if table.auto else None,
         )
 
-    def _declared(self, name: str) -> Table:
+    def _find_declared(self, name: str) -> Table:
         """A table as it is declared, with what is hidden from whoever asks."""
         found = self.policy.declared_table(name)
         assert found is not None
@@ -345,7 +345,7 @@ class Scope:
     def _unit_name(self, table: Table) -> str:
         """The name of a table's unit."""
         while isinstance(table.unit, UnitForeignKey):
-            table = self._declared(table.unit.table)
+            table = self._find_declared(table.unit.table)
         return table.unit or ROW_UNIT
 
     def _unit(
@@ -358,7 +358,7 @@ class Scope:
             case UnitForeignKey(column, parent, key):
                 link = next(self.names)
                 child = Scan(table.name, (*columns, (column, link)))
-                above = self._declared(parent)
+                above = self._find_declared(parent)
                 known, unit_columns = next(self.names), list[tuple[str, str]]()
                 unit_columns.append((key, known))
                 rows, unit = self._unit(above, unit_columns, [], alias)

@@ -144,17 +144,17 @@ class FromParser(ExpressionParser):
 
     def source(self) -> FromItem:
         """What FROM names: tables, subqueries and joins of these, with commas between. A comma binds less than JOIN."""
-        found = self._joined()
+        found = self._parse_joined()
         while self.sees(","):
             start = self.index
             self.index += 1
             if self.sees("LATERAL"):
                 self.refuse_unexpected("a table")
-            right = self._joined()
+            right = self._parse_joined()
             found = Join(found, right, None, (), False, self.since(start))
         return found
 
-    def _joined(self) -> FromItem:
+    def _parse_joined(self) -> FromItem:
         """A table or subquery, and those joined to it from left to right."""
         found = self._item()
         while self.token.key in _JOINS:

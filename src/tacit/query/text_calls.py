@@ -177,7 +177,7 @@ class _ExpressionReader:
         found: list[_Pattern] = [()]
         while self.position < len(self.text) and self.text[self.position] not in "|)":
             atom = self.atom()
-            found = [before + part for before, part in product(found, self.repeated(atom))]
+            found = [before + part for before, part in product(found, self.repeat(atom))]
             if len(found) > _MOST_CHOICES:
                 raise ValueError
         return found
@@ -223,7 +223,7 @@ class _ExpressionReader:
             raise ValueError
         return [({".": ONE, "^": _START, "$": _END}.get(plain, plain),)]
 
-    def repeated(self, atom: list[_Pattern]) -> list[_Pattern]:
+    def repeat(self, atom: list[_Pattern]) -> list[_Pattern]:
         """An atom with the sign after it that says how often: ? of any, * and + of any one character."""
         if self.take("?"):
             atom = [*atom, ()]

@@ -119,17 +119,19 @@ def build_api(service: CuratorService, authenticator: Authenticator, metrics: Me
     media: dict[str, Any] = {kind: {} for kind in (CSV, arrow_stream.ARROW_STREAM, TEXT)}
     answered: dict[int | str, dict[str, Any]] = {200: {"model": AnswerBody, "content": media}}
 
-    def found(body: type[BaseModel], *statuses: int) -> dict[int | str, dict[str, Any]]:
+    def list_responses(body: type[BaseModel], *statuses: int) -> dict[int | str, dict[str, Any]]:
         return {200: {"model": body}, **errors(*statuses)}
 
     api.post(_ASK, responses={**answered, **refusals}, tags=["questions"])(ask)
-    api.post("/v1/explain", responses=found(ExplanationBody, 400, 401, 403, 422, 429, 503), tags=["questions"])(explain)
+    api.post(
+        "/v1/explain", responses=list_responses(ExplanationBody, 400, 401, 403, 422, 429, 503), tags=["questions"]
+    )(explain)
     api.post("/v1/fit", responses={200: {"model": FitResultBody}, **refusals}, tags=["questions"])(fit)
-    api.get("/v1/schema", responses=found(SchemaBody, 401, 429, 503), tags=["questions"])(schema)
-    api.get("/v1/budget", responses=found(BudgetBody, 400, 401, 403, 429, 503), tags=["questions"])(budget)
-    api.get("/v1/receipts/{entry}", responses=found(StoredReceiptBody, 400, 401, 404, 429, 503), tags=["questions"])(
-        receipt
-    )
+    api.get("/v1/schema", responses=list_responses(SchemaBody, 401, 429, 503), tags=["questions"])(schema)
+    api.get("/v1/budget", responses=list_responses(BudgetBody, 400, 401, 403, 429, 503), tags=["questions"])(budget)
+    api.get(
+        "/v1/receipts/{entry}", responses=list_responses(StoredReceiptBody, 400, 401, 404, 429, 503), tags=["questions"]
+    )(receipt)
     api.get("/healthz", response_class=PlainTextResponse, tags=["operation"])(healthz)
     api.get("/metrics", response_class=PlainTextResponse, responses=errors(401, 403, 429, 503), tags=["operation"])(
         get_metrics

@@ -56,7 +56,7 @@ class LongQuestions:
         try:
             return self._process.call_once(_release, self._policy, self._digests, plan, seconds)
         except ProcessDied:
-            self._opened(False)
+            self._note_opening(False)
             raise
 
     def close(self) -> None:
@@ -69,9 +69,9 @@ class LongQuestions:
             self._digests = self._digests if found else {}  # other data, or none: no reason to try again
         except (ProcessDied, ProcessClosed):
             found = False
-        self._opened(found)
+        self._note_opening(found)
 
-    def _opened(self, found: bool) -> None:
+    def _note_opening(self, found: bool) -> None:
         with self._lock:
             self._is_open, self._opening = found, None
 

@@ -37,7 +37,7 @@ class OpenEpoch:
         self._users = 0
 
     @contextmanager
-    def used(self) -> Iterator[None]:
+    def enter(self) -> Iterator[None]:
         """While someone works in it, on the event loop."""
         self._users += 1
         try:
@@ -52,11 +52,11 @@ class OpenEpoch:
         def end(_: Future[Any]) -> None:
             self._users -= 1
 
-        def done(future: Future[Any]) -> None:
+        def finish(future: Future[Any]) -> None:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(end, future)
 
-        return done
+        return finish
 
     async def retire(self) -> None:
         """Wait until nobody works in it, and close it."""

@@ -153,7 +153,7 @@ class CuratorService:
                 epoch.answers.keep(question, CachedAnswer(analyst, plan, found, curator.ledger))
                 return found
 
-        with epoch.used():
+        with epoch.enter():
             claim = None if kept is None else await epoch.repeat_writer.claim(kept)
             if kept is not None and claim is not None:
                 return RepeatedAnswer(kept, add_first_step(claim.receipt, kept.plan, is_repeat=True))
@@ -198,7 +198,7 @@ class CuratorService:
                 raise stopping()
             return work(epoch.curator)
 
-        with epoch.used():
+        with epoch.enter():
             return await delay_to_bucket(self._asking.run(analyst, run, epoch), self._first)
 
     async def budget(self, analyst: str) -> AnalystBudget:

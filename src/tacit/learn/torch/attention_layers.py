@@ -92,17 +92,17 @@ def _build_mask(
 ) -> Tensor | None:
     """Both masks as one of numbers that are added to the scores."""
 
-    def added(mask: Tensor) -> Tensor:
+    def to_numbers(mask: Tensor) -> Tensor:
         if mask.dtype == torch.bool:
             return torch.zeros_like(mask, dtype=dtype).masked_fill(mask, -torch.inf)
         return mask.to(dtype)
 
     found = None
     if attention is not None:
-        found = added(attention)
+        found = to_numbers(attention)
         if found.dim() == 3:
             found = found.reshape(rows, heads, *found.shape[1:])
     if padding is not None:
-        hidden = added(padding)[:, None, None, :]
+        hidden = to_numbers(padding)[:, None, None, :]
         found = hidden if found is None else found + hidden
     return found

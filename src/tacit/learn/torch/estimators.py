@@ -135,7 +135,7 @@ class _Perceptron(OneShotEstimator):
 
     _last = "network_"
 
-    def _minimized(self) -> NetworkLoss:
+    def _make_loss(self) -> NetworkLoss:
         """The loss, with how many numbers the network returns for a row."""
         raise NotImplementedError
 
@@ -162,7 +162,7 @@ class _Perceptron(OneShotEstimator):
         facts = self.facts(features, rows)
         if facts.delta == 0:
             raise ParameterError("delta", "Gaussian noise needs a delta above 0", fix="delta=1e-9, say")
-        loss, hidden = self._minimized(), self._hidden()
+        loss, hidden = self._make_loss(), self._read_hidden_sizes()
         widths = (features, *hidden, loss.outputs)
         default = max(1, facts.rows // _SHARE)
         wanted = default if self.batch_size is None else to_integer("batch_size", self.batch_size, least=1)
@@ -194,7 +194,7 @@ class _Perceptron(OneShotEstimator):
         method = NetworkTraining(widths, batch, epochs, speed, clip, *drawn)
         return PerceptronPlan(facts, TrainedRelease(training, widths, batch), loss, method)
 
-    def _hidden(self) -> tuple[int, ...]:
+    def _read_hidden_sizes(self) -> tuple[int, ...]:
         """The widths of the layers between the columns and the outputs."""
         given, fix = self.hidden_layer_sizes, "hidden_layer_sizes=(64,), say"
         if isinstance(given, str | bytes) or not isinstance(given, Sequence | np.ndarray):
@@ -350,7 +350,7 @@ class MLPClassifier(ClassifierMixin, _Perceptron):
         self.missing = missing
         self.bits = bits
 
-    def _minimized(self) -> NetworkLoss:
+    def _make_loss(self) -> NetworkLoss:
         return NetworkLoss("cross-entropy", len(self._classes()))
 
     def __sklearn_tags__(self) -> Any:
@@ -510,15 +510,15 @@ class MLPRegressor(RegressorMixin, _Perceptron):
         self.missing = missing
         self.bits = bits
 
-    def _scaled(self) -> Ridge:
+    def _make_scaler(self) -> Ridge:
         """What scales targets by their bounds to [-1, 1]."""
         return Ridge(target_bounds=self.target_bounds)
 
     def _target(self) -> tuple[float, float]:
         """The middle of the targets and half their width."""
-        return self._scaled()._target()
+        return self._make_scaler()._target()
 
-    def _minimized(self) -> NetworkLoss:
+    def _make_loss(self) -> NetworkLoss:
         self._target()
         return NetworkLoss("squared", 1)
 
@@ -527,7 +527,7 @@ class MLPRegressor(RegressorMixin, _Perceptron):
         return features, column_or_1d(target, warn=True)
 
     def _encode(self, target: Array) -> Array:
-        return np.asarray(self._scaled()._encode(target).astype(np.float32))
+        return np.asarray(self._make_scaler()._encode(target).astype(np.float32))
 
     def predict(self, X: npt.ArrayLike) -> Array:
         """Return the predicted target of each row.

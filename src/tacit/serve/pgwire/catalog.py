@@ -136,7 +136,7 @@ class Catalog:
         cluster: CatalogCluster | None = None
         self._busy.add(analyst)
         try:
-            cluster = await self._assigned(analyst, database)
+            cluster = await self._assign(analyst, database)
             started = time.monotonic()
             given = await work(cluster)
             least = 0.0
@@ -148,7 +148,7 @@ class Catalog:
             raise self._complaint(why) from None
         except WireError as error:
             if any(each in error.message for each in _GUARDED):
-                raise self._guarded(analyst) from None
+                raise self._guard_error(analyst) from None
             raise
         finally:
             if cluster is None or (cluster.is_clean and cluster.alive):
@@ -170,7 +170,7 @@ class Catalog:
         finally:
             self._leave(analyst, started, _FAILED)
 
-    async def _assigned(self, analyst: str, database: str) -> CatalogCluster:
+    async def _assign(self, analyst: str, database: str) -> CatalogCluster:
         """The analyst's PostgreSQL, called as they call it; one that was kept ready where there is none."""
         found = self._clusters.get(analyst)
         if found is None or not found.alive:
@@ -262,15 +262,15 @@ class Catalog:
     def _begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._forget_task)
         return task
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
+    def _forget_task(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
             task.exception()  # it is told to whoever waits; nobody may
 
-    def _guarded(self, analyst: str) -> WireError:
+    def _guard_error(self, analyst: str) -> WireError:
         """What is said of a statement that would read an empty table."""
         example = f"SELECT COUNT(*) FROM {quote_name(self._policy.asked_by(analyst).tables[0].name)}"
         hint = f"name tables of the policy after FROM or JOIN, and none of the catalog beside them: {example}"

@@ -112,13 +112,13 @@ class CatalogCluster:
         """The types of the parameters of a statement, and its columns."""
         async with asyncio.timeout(self._limits.seconds):
             await self._show_views(statement.views)
-            return await (await self._connected()).describe(statement)
+            return await (await self._connect()).describe(statement)
 
     async def run(self, statement: CatalogStatement) -> CatalogResult:
         """What a statement gives. After an error that is not PostgreSQL's own, `is_clean` is false."""
         async with asyncio.timeout(self._limits.seconds):
             await self._show_views(statement.views)
-            return await (await self._connected()).run(statement, self._limits)
+            return await (await self._connect()).run(statement, self._limits)
 
     async def _show_views(self, views: tuple[tuple[str, str], ...]) -> None:
         """Have the views of the session that asks, and no others. The owner makes them; a statement makes nothing.
@@ -146,7 +146,7 @@ class CatalogCluster:
             finally:
                 self._broken = self._broken or not ended
 
-    async def _connected(self) -> Backend:
+    async def _connect(self) -> Backend:
         if self._backend is None:
             self._backend = await Backend.connect(self.folder, self.role, self.database)
         return self._backend

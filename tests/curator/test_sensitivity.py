@@ -602,8 +602,15 @@ def check(
         engine.close()
 
 
-@pytest.mark.parametrize("source", SOURCES | TIMED)
-@pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
+# By default each source under one of the relations, by turns.
+RELATED = [
+    (each, source)
+    for number, source in enumerate(SOURCES | TIMED)
+    for each in some(["add-remove", "replace"], 2, number)
+]
+
+
+@pytest.mark.parametrize(("neighbors", "source"), RELATED)
 def test_one_unit_moves_no_more_than_is_charged(neighbors, source):
     # What is planted below is found by one database and one question.
     for number in range(MATCHED_DATABASES if source in MATCHED else DATABASES):

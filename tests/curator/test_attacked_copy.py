@@ -70,7 +70,7 @@ def test_a_unit_in_another_case_is_the_declared_column(unit):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "role"), some(product(NAMES, ("column", "unit", "both")), 2))
+@pytest.mark.parametrize(("name", "role"), some(product(NAMES, ("column", "unit", "both")), 4))
 def test_columns_may_have_names_that_a_copy_uses(name, role, monkeypatch):
     from tacit.engines import ingest
 

@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 from tests.support.bits import Ones
-from tests.support.counts import FULL
+from tests.support.counts import FULL, some
 from tests.support.policies import caps, policy_of
 
 from tacit.aggregates.registry import read_question
@@ -151,9 +151,12 @@ def test_another_value_is_another_question() -> None:
     assert plan_of(QUESTIONS[0], policy).key == plan_of(QUESTIONS[0].lower(), policy).key
 
 
+# By default each question under one of the relations, by turns.
+RELATED = [(sql, each) for number, sql in enumerate(QUESTIONS) for each in some(["add-remove", "replace"], 2, number)]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
-@pytest.mark.parametrize("sql", QUESTIONS)
+@pytest.mark.parametrize(("sql", "neighbors"), RELATED)
 def test_one_person_moves_no_more_than_is_charged_whatever_the_value(sql: str, neighbors: str) -> None:
     plan = plan_of(sql, policy_with(2, neighbors))
     waiting = [member for member in plan.members if placeholders_of(member.exact)]

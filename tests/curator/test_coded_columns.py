@@ -7,7 +7,7 @@ import random
 import re
 import struct
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -19,6 +19,7 @@ from tests.curator import test_sensitivity as sensitivity
 from tests.curator.test_questions import arrow, awkward, clean, declare
 from tests.curator.test_sorted_copy import EVERY, open_sorted
 from tests.support.counts import FULL, some
+from tests.support.engines import lent_engines
 from tests.support.policies import policy_of
 
 from tacit.aggregates.registry import read_question
@@ -54,6 +55,32 @@ def coded(monkeypatch):
     return taken
 
 
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Callable[..., DuckDBEngine]]:
+    """Opens an engine under a name; by default what the name begins with is opened once for all tests."""
+    made: dict[Any, DuckDBEngine] = {}
+
+    def opened(name: tuple[Any, ...], policy: Any, tables: Any) -> DuckDBEngine:
+        key = name if FULL else name[0]
+        if key not in made:
+            with pytest.MonkeyPatch.context() as patch:
+                made[key] = open_sorted(policy, tables, patch)
+        return made[key]
+
+    yield opened
+    for engine in made.values():
+        engine.close()
+
+
+def open_few(names: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, DuckDBEngine]:
+    """A policy with caps and an engine over clean rows, by default of these tables alone."""
+    declared, tables = declare(4, 5), arrow(clean())
+    for name in [] if FULL else declared["tables"].keys() - names.split():
+        del declared["tables"][name], tables[name]
+    policy = load(declared)
+    return policy, open_sorted(policy, tables, monkeypatch)
+
+
 def run_both(engine: DuckDBEngine, exact: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
     """The cells from coded columns, and without them."""
     ours = dict(engine.run(exact))
@@ -67,16 +94,15 @@ CAPS = [(4, 5, None), (1, 1, None), (2, 1, 3), (40, 64, None)]
 
 @pytest.mark.parametrize("caps", CAPS)
 @pytest.mark.parametrize("rows", ["clean", "awkward"])
-def test_every_question_gives_what_the_plain_path_gives(rows, caps, coded, monkeypatch):
+def test_every_question_gives_what_the_plain_path_gives(rows, caps, coded, shared, monkeypatch):
     tables = arrow(clean() if rows == "clean" else awkward())
     groups, most, total = caps
     policy = load(declare(groups, most, total=total))
-    engine = open_sorted(policy, tables, monkeypatch)
+    engine = shared((rows, caps), policy, tables)
     for text in some(EVERY, 32, 8 * CAPS.index(caps) + 4 * (rows == "clean")):  # by default a quarter, once each
         ours, plain = run_both(engine, plan_for(read_question(text), policy, 1).exact, monkeypatch)
         assert ours == plain, text
     assert sum(coded) > len(coded) // 2
-    engine.close()
 
 
 def test_few_rows_and_none(coded, monkeypatch):
@@ -93,12 +119,16 @@ def test_few_rows_and_none(coded, monkeypatch):
 
 
 @pytest.mark.parametrize("source", some(sensitivity.SOURCES, 4))
-def test_random_questions_give_what_the_reference_and_the_plain_path_give(source, coded, monkeypatch):
-    """Over awkward random rows. Where no cap is reached all three agree; where one is, the two paths keep the same."""
+def test_random_questions_give_what_the_reference_and_the_plain_path_give(source, coded, shared, monkeypatch):
+    """Over awkward random rows. Where no cap is reached all three agree; where one is, the two paths keep the same.
+
+    By default the sources share one database.
+    """
     rng = random.Random(f"coded {source}")
-    database = sensitivity.database_of([(rng.choice([0, 1, 2, None]), sensitivity.unit(rng, 12)) for _ in range(5)])
+    rows = rng if FULL else random.Random("coded")
+    database = sensitivity.database_of([(rows.choice([0, 1, 2, None]), sensitivity.unit(rows, 12)) for _ in range(5)])
     wide, narrow = sensitivity.policy_of("add-remove", 10_000, 10_000), sensitivity.policy_of("add-remove", 2, 2)
-    engine = open_sorted(wide, sensitivity.arrow(wide, database), monkeypatch)
+    engine = shared(("random", source), wide, sensitivity.arrow(wide, database))
     reference = ReferenceEngine(database)
     asked = 0
     while asked < (30 if FULL else 2):
@@ -113,7 +143,6 @@ def test_random_questions_give_what_the_reference_and_the_plain_path_give(source
         assert dict(engine.run(exact)) == dict(reference.run(exact)), text
         ours, plain = run_both(engine, capped, monkeypatch)
         assert ours == plain, text
-    engine.close()
 
 
 JOINS = [
@@ -159,7 +188,7 @@ UNIONS = [
 @pytest.mark.parametrize("caps", CAPS[:3])
 @pytest.mark.parametrize("rows", ["clean", "awkward"])
 @pytest.mark.parametrize("texts", [JOINS, UNIONS], ids=["joins", "unions"])
-def test_joins_with_rows_that_are_found_once_and_unions_are_looked_up(texts, rows, caps, coded, monkeypatch):
+def test_joins_with_rows_that_are_found_once_and_unions_are_looked_up(texts, rows, caps, coded, shared, monkeypatch):
     """Where a cap bites both paths keep the same rows; where none does the reference says the same.
 
     By default each question is asked once of either rows, under one of the caps.
@@ -167,7 +196,7 @@ def test_joins_with_rows_that_are_found_once_and_unions_are_looked_up(texts, row
     tables = clean() if rows == "clean" else awkward()
     groups, most, total = caps
     policy, wide = load(declare(groups, most, total=total)), load(declare(10_000, 10_000))
-    engine, reference = open_sorted(policy, arrow(tables), monkeypatch), ReferenceEngine(tables)
+    engine, reference = shared((rows, caps, len(texts)), policy, arrow(tables)), ReferenceEngine(tables)
     asked = some(texts, 3, CAPS.index(caps) + (rows == "clean"))
     for text in asked:
         ours, plain = run_both(engine, plan_for(read_question(text), policy, 1).exact, monkeypatch)
@@ -176,7 +205,6 @@ def test_joins_with_rows_that_are_found_once_and_unions_are_looked_up(texts, row
         assert dict(engine.run(exact)) == dict(reference.run(exact)), text
     assert all(coded)
     assert len(coded) == 2 * len(asked)
-    engine.close()
 
 
 THROUGH_ONE_ROW = [
@@ -194,7 +222,7 @@ THROUGH_ONE_ROW = [
 
 @pytest.mark.parametrize("caps", CAPS[:3])
 @pytest.mark.parametrize("called", ["patients", "z_patients"])
-def test_joins_with_the_one_row_of_each_unit_are_looked_up(called, caps, coded, monkeypatch):
+def test_joins_with_the_one_row_of_each_unit_are_looked_up(called, caps, coded, shared, monkeypatch):
     """Visits that reach their patient through the table of patients find one row there, whatever its name.
 
     By default each question is asked once of either name, under one of the caps.
@@ -208,7 +236,7 @@ def test_joins_with_the_one_row_of_each_unit_are_looked_up(called, caps, coded, 
     for named in (rows, tables, few["tables"], many["tables"]):
         named[called] = named.pop("patients")
     policy, wide = load(few), load(many)
-    engine, reference = open_sorted(policy, tables, monkeypatch), ReferenceEngine(rows)
+    engine, reference = shared((called, caps), policy, tables), ReferenceEngine(rows)
     asked = some(THROUGH_ONE_ROW, 3, CAPS.index(caps) + (called == "patients"))
     for text in [re.sub(r"\bpatients\b", called, text) for text in asked]:
         ours, plain = run_both(engine, plan_for(read_question(text), policy, 1).exact, monkeypatch)
@@ -217,7 +245,6 @@ def test_joins_with_the_one_row_of_each_unit_are_looked_up(called, caps, coded, 
         assert dict(engine.run(exact)) == dict(reference.run(exact)), text
     assert all(coded)
     assert len(coded) == 2 * len(asked)
-    engine.close()
 
 
 def test_unions_within_unions_and_under_joins_take_the_plain_path(coded, monkeypatch):
@@ -255,8 +282,7 @@ def test_a_unit_is_one_however_its_tables_store_it(kinds, coded, monkeypatch):
 
 
 def test_texts_that_are_put_together_for_a_union_are_limited_by_their_bytes(coded, monkeypatch):
-    policy = load(declare(4, 5))
-    engine = open_sorted(policy, arrow(clean()), monkeypatch)
+    policy, engine = open_few("visits", monkeypatch)
     text = (
         "SELECT COUNT(DISTINCT s) FROM (SELECT CONCAT(note, ward) AS s FROM visits UNION ALL SELECT note FROM visits)"
     )
@@ -268,8 +294,7 @@ def test_texts_that_are_put_together_for_a_union_are_limited_by_their_bytes(code
 
 
 def test_a_question_of_too_many_columns_takes_the_plain_path(coded, monkeypatch):
-    policy = load(declare(4, 5))
-    engine = open_sorted(policy, arrow(clean()), monkeypatch)
+    policy, engine = open_few("visits", monkeypatch)
     exact = plan_for(read_question("SELECT SUM(age), SUM(stay) FROM visits WHERE code > 1"), policy, 1).exact
     rows = len(clean()["visits"])
     for most, looked_up in ((2 * 3 * rows - 1, False), (2 * 3 * rows, True)):
@@ -281,8 +306,7 @@ def test_a_question_of_too_many_columns_takes_the_plain_path(coded, monkeypatch)
 
 def test_a_union_of_too_many_rows_takes_the_plain_path(coded, monkeypatch):
     monkeypatch.setattr(coded_sources, "_MOST_STACKED", 639)
-    policy = load(declare(4, 5))
-    engine = open_sorted(policy, arrow(clean()), monkeypatch)
+    policy, engine = open_few("visits", monkeypatch)
     exact = plan_for(read_question(UNIONS[0]), policy, 1).exact
     ours, plain = run_both(engine, exact, monkeypatch)
     assert (coded, ours) == ([False], plain)
@@ -294,8 +318,7 @@ def test_a_union_of_too_many_rows_takes_the_plain_path(coded, monkeypatch):
 
 def test_many_different_unions_do_not_fill_the_memory(coded, monkeypatch):
     monkeypatch.setattr(coded_columns, "_MOST_KEPT", 20)
-    policy = load(declare(4, 5))
-    engine = open_sorted(policy, arrow(clean()), monkeypatch)
+    policy, engine = open_few("visits patients", monkeypatch)
     for number in range(15):
         text = f"SELECT SUM(a) FROM (SELECT age + {number} AS a FROM visits UNION ALL SELECT born FROM patients) AS t"
         engine.run(plan_for(read_question(text), policy, 1).exact)
@@ -328,7 +351,7 @@ CALLED = {"wards": "areas", "lines": "parts", "visits": "a_visits"}
 
 @pytest.mark.parametrize("caps", CAPS[:3])
 @pytest.mark.parametrize(("table", "called"), CALLED.items())
-def test_whatever_tables_are_called_joins_are_looked_up(table, called, caps, coded, monkeypatch):
+def test_whatever_tables_are_called_joins_are_looked_up(table, called, caps, coded, shared, monkeypatch):
     """Inner joins are planned in the order of the tables' names: a table whose rows are found may be the first.
 
     By default each question that names the table is asked once, under one of the caps.
@@ -338,7 +361,7 @@ def test_whatever_tables_are_called_joins_are_looked_up(table, called, caps, cod
     for named in (rows, tables, plain["tables"], wide["tables"]):
         named[called] = named.pop(table)
     policy, without_caps = load(plain), load(wide)
-    engine, reference = open_sorted(policy, tables, monkeypatch), ReferenceEngine(rows)
+    engine, reference = shared((called, caps), policy, tables), ReferenceEngine(rows)
     texts = [text for text in [*JOINS, *UNIONS] if FULL or re.search(rf"\b{table}\b", text)]
     asked = some(texts, 3, CAPS.index(caps))
     for text in [re.sub(rf"\b{table}\b", called, text) for text in asked]:
@@ -347,13 +370,11 @@ def test_whatever_tables_are_called_joins_are_looked_up(table, called, caps, cod
         exact = plan_for(read_question(text), without_caps, 1).exact
         assert dict(engine.run(exact)) == dict(reference.run(exact)), text
     assert all(coded)
-    engine.close()
 
 
 def test_many_different_joins_do_not_fill_the_memory(coded, monkeypatch):
     monkeypatch.setattr(coded_columns, "_MOST_KEPT", 20)
-    policy = load(declare(4, 5))
-    engine = open_sorted(policy, arrow(clean()), monkeypatch)
+    policy, engine = open_few("visits wards", monkeypatch)
     for number in range(15):
         on = f"CONCAT(visits.note, '{number}') = wards.ward"
         text = f"SELECT COUNT(beds) FROM visits LEFT JOIN wards ON visits.ward = wards.ward AND {on}"
@@ -371,22 +392,30 @@ TRIPLES = range(20) if FULL else [4]
 """Seeds of triples of neighboring databases. About one in four shows the fault that is planted below, and so does 4."""
 
 
-def check_sensitivities(monkeypatch: pytest.MonkeyPatch, triples: Iterable[int]) -> None:
+@pytest.fixture(scope="module")
+def opened() -> Iterator[Callable[[Any, Any], Any]]:
+    """Opens copies of databases."""
+
+    def open_one(policy: Any, database: Any) -> DuckDBEngine:
+        with pytest.MonkeyPatch.context() as patch:
+            return open_sorted(policy, sensitivity.arrow(policy, database), patch)
+
+    with lent_engines(open_one) as find:
+        yield find
+
+
+def check_sensitivities(opened: Callable[[Any, Any], Any]) -> None:
     """Questions to the sources that are looked up, over triples of neighboring databases."""
-
-    def opened(policy: Any, database: Any) -> DuckDBEngine:
-        return open_sorted(policy, sensitivity.arrow(policy, database), monkeypatch)
-
-    for number in triples:
+    for number in TRIPLES:
         sensitivity.check("add-remove", f"coded {number}", LOOKED_UP, opened)
 
 
-def test_one_unit_moves_no_more_than_is_charged(coded, monkeypatch):
-    check_sensitivities(monkeypatch, TRIPLES)
+def test_one_unit_moves_no_more_than_is_charged(coded, opened):
+    check_sensitivities(opened)
     assert any(coded)
 
 
-def test_a_loop_that_keeps_one_row_too_many_is_found(coded, monkeypatch):
+def test_a_loop_that_keeps_one_row_too_many_is_found(coded, opened, monkeypatch):
     kept = aggregate_codes.bound_contributions
 
     def one_more(unit, code, low, groups, rows, *given):
@@ -394,7 +423,7 @@ def test_a_loop_that_keeps_one_row_too_many_is_found(coded, monkeypatch):
 
     monkeypatch.setattr(aggregate_codes, "bound_contributions", one_more)
     with pytest.raises(AssertionError):
-        check_sensitivities(monkeypatch, TRIPLES)
+        check_sensitivities(opened)
 
 
 def test_a_column_that_is_forgotten_is_read_again(coded, monkeypatch):
@@ -435,8 +464,7 @@ def test_what_scalars_gave_is_kept_for_few_questions():
 
 
 def test_a_column_that_another_question_reads_holds_up_no_other_and_is_waited_for_within_the_limit(coded, monkeypatch):
-    policy = load(declare(4, 5))
-    engine = open_sorted(policy, arrow(clean()), monkeypatch)
+    policy, engine = open_few("visits", monkeypatch)
     age, stay = (plan_for(read_question(f"SELECT SUM({x}) FROM visits"), policy, 1).exact for x in ("age", "stay"))
     first = dict(engine.run(age))
     reads, ends = threading.Event(), threading.Event()
@@ -460,8 +488,7 @@ def test_a_column_that_another_question_reads_holds_up_no_other_and_is_waited_fo
 
 
 def test_a_question_stops_at_its_time_limit(coded, monkeypatch):
-    policy = load(declare(4, 5))
-    engine = open_sorted(policy, arrow(clean()), monkeypatch)
+    policy, engine = open_few("visits", monkeypatch)
     exact = plan_for(read_question("SELECT SUM(age) FROM visits"), policy, 1).exact
     engine.run(exact)
     with time_limit(0.0), pytest.raises(TimeLimit):

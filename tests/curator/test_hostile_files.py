@@ -6,29 +6,26 @@ opened as documented, random questions about it are answered or refused; nothing
 
 from __future__ import annotations
 
-import io
 import logging
 import os
 import subprocess
 import sys
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from random import Random
 from typing import Any
-from unittest.mock import patch
 
 import pytest
+from tests.support.command import run_command
 from tests.support.counts import FULL, some
 from tests.support.hostile.case import Case, Fact, Outcome
 from tests.support.hostile_files import corpus
 from tests.support.hostile_questions import Questions, toml_of
 
 import tacit
-from tacit.cli.main import main
 
 SEED = int(os.environ.get("TACIT_SEED", "18"))
 CASES = corpus(FULL)
-CHECKED = {case.name for case in some(CASES, 4)}  # by `tacit check` too, which takes longer than all the rest
+CHECKED = {case.name for case in some(CASES, 8)}  # by `tacit check` too, which opens it once more
 EACH = 20 if FULL else 1  # random questions for each case that opens: about 10,000, or 50
 # At epsilon 30 a count has noise with probability 2 exp(-30) / (1 + exp(-30)) < 2e-13. A run of every day has some 500
 # counts and a full one fewer than 5,000: a false alarm has probability below 1e-9. A budget of 1000 holds 33 facts.
@@ -49,17 +46,11 @@ def policy_of(case: Case, folder: Path, source: Any) -> dict[str, Any]:
 def check(policy: dict[str, Any], folder: Path) -> tuple[int, str]:
     """The exit code of `tacit check` in this process, and what it printed."""
     (folder / "tacit.toml").write_text(toml_of(policy))
-    out = io.StringIO()
-    argv = ["tacit", "check", "-p", str(folder / "tacit.toml")]
-    code: Any = 0
-    with redirect_stdout(out), redirect_stderr(out), patch.object(sys, "argv", argv):
-        try:
-            main()
-        except SystemExit as stopped:
-            code = stopped.code
-        except Exception as error:  # whatever it is
-            return -1, f"{type(error).__name__}: {error}"
-    return code or 0, out.getvalue()
+    try:
+        done = run_command("check", "-p", folder / "tacit.toml")
+    except Exception as error:  # whatever it is
+        return -1, f"{type(error).__name__}: {error}"
+    return done.returncode, done.stdout + done.stderr
 
 
 def rows_of(answer: Any) -> dict[Any, Any]:

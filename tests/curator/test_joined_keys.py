@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from tests.curator.test_public_keys import Database, answered, in_order, number
 from tests.support.bits import Ones
-from tests.support.counts import FULL
+from tests.support.counts import FULL, some
 from tests.support.policies import caps
 
 from tacit.curator.curator import Curator
@@ -178,9 +178,12 @@ def test_the_keys_are_those_of_public_tables_and_the_groups_those_of_duckdb(sql:
                 assert values == expected[key] if key in expected else not any(values)
 
 
+# By default each question under one of the relations, by turns.
+RELATED = [(sql, each) for number, sql in enumerate(QUESTIONS) for each in some(["add-remove", "replace"], 2, number)]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
-@pytest.mark.parametrize("sql", QUESTIONS)
+@pytest.mark.parametrize(("sql", "neighbors"), RELATED)
 def test_one_unit_moves_no_key_and_no_more_than_is_paid_for(sql: str, neighbors: str) -> None:
     rng = random.Random(sql + neighbors)
     for _ in range(TRIES):

@@ -1,13 +1,14 @@
 """Processes are killed at every named point of an ask, and at any moment: what was shown was charged, and a question
 asked again under its name is the same one, charged once.
 
-Run as a script, this file is the nursery: a process that has imported everything and opened nothing forks the victims,
-so that each life is short.
+Run as a script, this file is the nursery of all tests: a process that has imported everything and opened nothing
+forks the victims, so that each life is short.
 """
 
 from __future__ import annotations
 
 import importlib
+import io
 import json
 import os
 import random
@@ -15,8 +16,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from contextlib import contextmanager
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -280,24 +282,31 @@ def policy(tmp_path, write) -> Path:
     return tmp_path / "clinic.toml"
 
 
-def run(mode: str, path: Path, kills: int = 0) -> str:
+@pytest.fixture(scope="module")
+def run() -> Iterator[Callable[..., str]]:
     """What the nursery prints."""
-    command = [sys.executable, __file__, mode, str(path), str(kills)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
-    assert done.returncode == 0, done.stderr[-4000:]
-    return done.stdout
+    command = [sys.executable, __file__]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as nursery:
+
+        def tell(mode: str, path: Path, kills: int = 0) -> str:
+            print(json.dumps([mode, str(path), kills]), file=nursery.stdin, flush=True)
+            printed, error = json.loads(nursery.stdout.readline())
+            assert not error, error
+            return printed
+
+        yield tell
 
 
-def test_kills_at_every_failpoint(policy, full):
+def test_kills_at_every_failpoint(policy, run, full):
     kills = 120 if full else 12  # by default each point once
     assert run("failpoints", policy, kills) == f"{kills}\n"
 
 
-def test_kills_while_the_ledger_is_made(policy):
+def test_kills_while_the_ledger_is_made(policy, run):
     run("openings", policy)
 
 
-def test_kills_at_any_moment(policy, full):
+def test_kills_at_any_moment(policy, run, full):
     kills = 100 if full else 6
     shown = [json.loads(line) for line in run("moments", policy, kills).splitlines() if line]
     assert len(shown) >= kills / 2  # every second life shows something
@@ -330,4 +339,14 @@ if __name__ == "__main__":
         importlib.import_module(name)
     parse("SELECT COUNT(*) FROM visits")
     modes: dict[str, Callable[[str, int], None]] = {"failpoints": failpoints, "openings": openings, "moments": moments}
-    modes[sys.argv[1]](sys.argv[2], int(sys.argv[3]))
+    for line in sys.stdin:
+        mode, path, kills = json.loads(line)
+        signal.alarm(900)
+        printed, error = io.StringIO(), ""
+        try:
+            with redirect_stdout(printed):
+                modes[mode](path, kills)
+        except Exception:
+            error = traceback.format_exc()[-4000:]
+        signal.alarm(0)
+        print(json.dumps([printed.getvalue(), error]), flush=True)

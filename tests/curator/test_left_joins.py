@@ -122,7 +122,7 @@ class Both:
         assert dict(self.curator.engine.run(exact)) == dict(self.reference.run(exact)), text
 
 
-@pytest.fixture(scope="module", params=range(6 if FULL else 2))
+@pytest.fixture(scope="module", params=range(6 if FULL else 1))
 def both(request, tmp_path_factory, ones) -> Iterator[Both]:
     rng = random.Random(request.param)
     tables = {name: rows(rng, public=name == "p") for name in "abcp"}

@@ -17,7 +17,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 from tests.support.bits import Ones
-from tests.support.counts import FULL
+from tests.support.counts import FULL, some
 from tests.support.policies import caps, policy_of
 
 from tacit.aggregates.registry import read_question as parse
@@ -204,7 +204,7 @@ def plain_key(value: Any) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", QUESTIONS)
+@pytest.mark.parametrize("text", some(QUESTIONS, 2))
 def test_the_answer_is_that_of_plain_sql(text, shop):
     size = len(parse(text).keys)
     answer = shop.ask(text)

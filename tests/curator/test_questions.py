@@ -393,7 +393,7 @@ def plain_key(value: Any) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", some(QUESTIONS, 4))
+@pytest.mark.parametrize("text", some(QUESTIONS, 6))
 def test_the_answer_is_that_of_plain_sql(text, clinic):
     ours, plain, size = clinic.ask(text), clinic.sql(text), len(parse(text).keys)
     expected = {tuple(map(plain_key, row[:size])): row[size:] for row in plain}
@@ -542,7 +542,7 @@ def test_every_statement_is_made_of_what_is_allowed(called, built_of, allowed):
     plain, capped = load(declare(2, 3)), load(declare(3, 3, total=4))
     moment = "SELECT COUNT(DISTINCT DATE_TRUNC('month', DATE '2025-02-03')) FROM visits"
     asked = [(text, plain) for text in [*QUESTIONS, *CHOICES, *(text for text, _, _ in RANKS), pattern, moment]]
-    asked += [(text, capped) for text in QUESTIONS if "GROUP BY" in text]
+    asked += [(text, capped) for text in some((text for text in QUESTIONS if "GROUP BY" in text), 4)]
     known: set[tuple[str, str]] = set()
     for text, policy in asked:
         exact = limit_joins(plan_for(parse(text), policy, 1).exact)

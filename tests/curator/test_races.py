@@ -1,10 +1,20 @@
-"""Whole asks by many processes at once: the budget holds, and a question has one answer."""
+"""Whole asks by many processes at once: the budget holds, and a question has one answer.
+
+Run as a script, this file has imported everything and opened nothing when it forks the processes.
+"""
 
 from __future__ import annotations
 
+import importlib
+import json
+import os
+import signal
 import subprocess
 import sys
+import traceback
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,61 +64,76 @@ def policy(tmp_path):
     return write
 
 
-START = """
-import sys
-import tacit
-path, who, given = sys.argv[1:]
-with tacit.open(path) as curator:
-    analyst = curator.analyst(who)
-    print("ready", flush=True)
-    sys.stdin.readline()
-"""
-UNTIL_REFUSED = (
-    START
-    + """
+def ask_until_refused(analyst: Any, first: str) -> int:
+    """Ask questions of its own until the budget is spent; how many were answered."""
     shown = 0
     for number in range(1000):
         try:
-            analyst.ask(f"SELECT SUM(age) FROM visits WHERE age > {int(given) + number}", epsilon=0.1)
+            analyst.ask(f"SELECT SUM(age) FROM visits WHERE age > {int(first) + number}", epsilon=0.1)
         except tacit.Refused as refused:
-            assert refused.code == "budget"
+            if refused.code != "budget":
+                raise
             break
         shown += 1
-    print(shown)
-"""
-)
-SAME = (
-    START
-    + """
-    print(analyst.ask(given, epsilon=0.1).value)
-"""
-)
+    return shown
 
 
-def race(script: str, arguments: list[list[str]]) -> list[str]:
-    """Run a script once for each list of arguments, all at once, and hand back what each printed."""
-    racers = [
-        subprocess.Popen(
-            [sys.executable, "-c", script, *given], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        for given in arguments
-    ]
-    for racer in racers:
-        assert racer.stdout is not None
-        assert racer.stdout.readline() == "ready\n"
-    for racer in racers:
-        assert racer.stdin is not None
-        racer.stdin.write("go\n")
-        racer.stdin.flush()
-    told = [racer.communicate(timeout=120)[0] for racer in racers]
-    assert [racer.returncode for racer in racers] == [0] * len(racers)
+def ask_one(analyst: Any, text: str) -> Any:
+    """The answer to one question."""
+    return analyst.ask(text, epsilon=0.1).value
+
+
+def race(work: Callable[[Any, str], Any], arguments: list[list[str]]) -> list[str]:
+    """Do the work in a process for each list of arguments, all at once, and hand back what each printed."""
+    command = [sys.executable, __file__, work.__name__, json.dumps(arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
+    told: list[str] = json.loads(done.stdout)
     return told
+
+
+def run_racer(work: Callable[[Any, str], Any], given: list[str], telling: int, start: int) -> None:
+    """Open the policy, wait until `start` is closed at its other end, and work."""
+    path, who, what = given
+    with tacit.open(path) as curator:
+        analyst = curator.analyst(who)
+        os.write(telling, b"ready\n")
+        os.read(start, 1)
+        os.write(telling, f"{work(analyst, what)}\n".encode())
+
+
+def run_all(work: Callable[[Any, str], Any], arguments: list[list[str]]) -> None:
+    """Fork a process for each, and print what they say."""
+    start, go = os.pipe()
+    racers = []
+    for given in arguments:
+        reading, telling = os.pipe()
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                signal.alarm(300)
+                os.close(go)
+                run_racer(work, given, telling, start)
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stderr.flush()
+                os._exit(code)
+        os.close(telling)
+        racers.append((child, os.fdopen(reading)))
+    assert [pipe.readline() for _, pipe in racers] == ["ready\n"] * len(racers)
+    os.close(go)
+    told = [pipe.readline().strip() for _, pipe in racers]
+    assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child, _ in racers] == [0] * len(racers)
+    print(json.dumps(told))
 
 
 def test_four_processes_race_for_the_last_of_the_budget(policy):
     # 2.05 admits 20 questions of 0.1, whoever asks them; each has questions of their own.
     path, names = policy("2.05"), ["ada", "bo", "cy", "di"]
-    shown = race(UNTIL_REFUSED, [[str(path), who, str(1000 * index)] for index, who in enumerate(names)])
+    shown = race(ask_until_refused, [[str(path), who, str(1000 * index)] for index, who in enumerate(names)])
     assert sum(map(int, shown)) == 20
     with tacit.open(path) as curator:
         assert curator.ledger.overall().spent.epsilon == 2 * 10**12
@@ -123,7 +148,7 @@ def test_four_processes_ask_the_same_question_at_once(policy):
     # The first is charged and asks; the others wait, and are charged for the stored answer to their own caps only.
     path, names = policy("100"), ["ada", "bo", "cy", "di"]
     text = "SELECT SUM(age) FROM visits"
-    told = race(SAME, [[str(path), who, text] for who in names])
+    told = race(ask_one, [[str(path), who, text] for who in names])
     assert len(set(told)) == 1
     with tacit.open(path) as curator:
         assert curator.ledger.overall().spent.epsilon == 10**11
@@ -135,3 +160,9 @@ def test_four_processes_ask_the_same_question_at_once(policy):
             3,
         )
         assert verify(curator.ledger, Witness(ledger_files(curator.policy).witness)).ok
+
+
+if __name__ == "__main__":
+    for name in ("flint", "numpy.random", "pandas", "pyarrow"):  # what is imported late is imported once
+        importlib.import_module(name)
+    run_all({each.__name__: each for each in (ask_until_refused, ask_one)}[sys.argv[1]], json.loads(sys.argv[2]))

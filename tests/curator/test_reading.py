@@ -213,7 +213,7 @@ def ask_at_random(curator: tacit.Curator, seed: str) -> None:
     what = ["COUNT(*)", "SUM(cost)", "AVG(cost)", "COUNT(DISTINCT dx)", "MEDIAN(cost)", "COUNT(DISTINCT who)"]
     what += ["SUM(CASE WHEN dx = 'FLU' THEN cost END)", "COUNT(dx)"]
     ada = curator.analyst("ada")
-    for _ in range(30 if FULL else 3):
+    for _ in range(30 if FULL else 2):
         key = rng.choice(["", "dx", "LOWER(dx)"])
         listed = ", ".join([*([key] if key else []), *rng.sample(what, 2)])
         grouped = f" GROUP BY {key}" if key else ""

@@ -183,7 +183,7 @@ def test_no_rows_at_all_are_answered_alike(usual, tmp_path):
     empty = pa.table({name: pa.array([], TYPES[column["type"]]) for name, column in COLUMNS.items()})
     engine = DuckDBEngine(table_schemas(policy), None, {"v": empty, "public": pa.table({"id": [0], "code": [1]})})
     with Curator(policy, engine, Ledger(tmp_path / "empty", budget_limits(policy)), ReplayBits(b"none")) as curator:
-        for text, headings, notes, price, _ in expected:
+        for text, headings, notes, price, _ in some(expected, 2):
             answer = curator.analyst("ada").ask(text, epsilon=Fraction(1, 10))
             assert (answer.headings, answer.notes, answer.receipt.cost) == (headings, notes, price)
 

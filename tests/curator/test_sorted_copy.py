@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 from tests.curator import test_sensitivity as sensitivity
 from tests.curator.test_questions import CHOICES, QUESTIONS, RANKS, arrow, awkward, clean, declare
 from tests.support.counts import FULL, some
+from tests.support.engines import lent_engines
 
 from tacit.aggregates.registry import read_question
 from tacit.curator.copies import PolicyLayouts, readings_of
@@ -38,12 +40,29 @@ def open_sorted(policy: Any, tables: Any, monkeypatch: pytest.MonkeyPatch) -> Du
     return engine
 
 
+@pytest.fixture(scope="module")
+def copies():
+    """Makes a copy under a name; by default what the name begins with is read once."""
+    made: dict[Any, DuckDBEngine] = {}
+
+    def make(name: tuple[Any, ...], policy: Any, tables: Any) -> DuckDBEngine:
+        key = name if FULL else name[0]
+        if key not in made:
+            with pytest.MonkeyPatch.context() as patch:
+                made[key] = open_sorted(policy, tables, patch)
+        return made[key]
+
+    yield make
+    for engine in made.values():
+        engine.close()
+
+
 @pytest.mark.parametrize("total", [None, 10_000])
 @pytest.mark.parametrize("rows", ["clean", "awkward"])
-def test_where_no_bound_bites_the_loops_and_the_reference_agree(rows, total, monkeypatch):
+def test_where_no_bound_bites_the_loops_and_the_reference_agree(rows, total, copies):
     tables = clean() if rows == "clean" else awkward()
     policy = load(declare(10_000, 10_000, total=total))
-    ours, theirs = open_sorted(policy, arrow(tables), monkeypatch), ReferenceEngine(tables)
+    ours, theirs = copies((rows, total), policy, arrow(tables)), ReferenceEngine(tables)
     straight = 0
     first = 8 * (2 * (rows == "clean") + (total is None))
     for text in some(EVERY, 32, first):  # by default one in eight of them, once each
@@ -51,7 +70,6 @@ def test_where_no_bound_bites_the_loops_and_the_reference_agree(rows, total, mon
         assert dict(ours.run(plan.exact)) == dict(theirs.run(plan.exact)), text
         straight += plan_copy_scan(plan.exact, ours._copy.layouts) is not None
     assert straight > (10 if FULL else 4)  # both ways to read are among them, and SQL where each row is a unit
-    ours.close()
 
 
 @pytest.fixture(scope="module")
@@ -100,23 +118,31 @@ TRIPLES = range(40) if FULL else [2]
 """Seeds of triples of neighboring databases. About one in two shows the fault that is planted below, and so does 2."""
 
 
-def check_sensitivities(neighbors: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module")
+def opened() -> Iterator[Callable[[Any, Any], Any]]:
+    """Opens copies of databases."""
+
+    def open_one(policy: Any, database: Any) -> DuckDBEngine:
+        with pytest.MonkeyPatch.context() as patch:
+            return open_sorted(policy, sensitivity.arrow(policy, database), patch)
+
+    with lent_engines(open_one) as find:
+        yield find
+
+
+def check_sensitivities(neighbors: str, opened: Callable[[Any, Any], Any]) -> None:
     """A question to each kind of source, by default to a quarter of them under each relation, over each triple."""
-
-    def opened(policy: Any, database: Any) -> DuckDBEngine:
-        return open_sorted(policy, sensitivity.arrow(policy, database), monkeypatch)
-
     sources = some(sensitivity.SOURCES, 4, 2 * (neighbors == "replace"))
     for number in TRIPLES:
         sensitivity.check(neighbors, f"sorted {number}", sources, opened)
 
 
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
-def test_one_unit_moves_no_more_than_is_charged_over_a_sorted_copy(neighbors, monkeypatch):
-    check_sensitivities(neighbors, monkeypatch)
+def test_one_unit_moves_no_more_than_is_charged_over_a_sorted_copy(neighbors, opened):
+    check_sensitivities(neighbors, opened)
 
 
-def test_a_loop_that_keeps_one_row_too_many_is_found(monkeypatch):
+def test_a_loop_that_keeps_one_row_too_many_is_found(opened, monkeypatch):
     kept = aggregate_copy.bound_contributions
 
     def one_more(unit, code, low, groups, rows, *given):
@@ -124,7 +150,7 @@ def test_a_loop_that_keeps_one_row_too_many_is_found(monkeypatch):
 
     monkeypatch.setattr(aggregate_copy, "bound_contributions", one_more)
     with pytest.raises(AssertionError):
-        check_sensitivities("add-remove", monkeypatch)
+        check_sensitivities("add-remove", opened)
 
 
 def test_what_a_copy_holds_ready_changes_nothing_of_what_is_kept(monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -217,17 +218,22 @@ PEOPLE = {who: "abcdefgh"[: 1 + who % 8] for who in range(1_200)} | {5_000: "xyz
 CHOSEN = "SELECT t, COUNT(*) AS n FROM visits WHERE x > (SELECT AVG(x) - 9 FROM visits) GROUP BY t"
 
 
+@pytest.fixture(scope="module")
+def engines() -> Iterator[tuple[DuckDBEngine, ReferenceEngine]]:
+    """A copy of the rows of these people, and the reference over the same."""
+    rows = rows_of(PEOPLE)
+    copy = sorted_copy(AUTOMATIC, rows)
+    yield copy, ReferenceEngine({"visits": rows})
+    copy.close()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("sql", [COUNTED, LISTED, TWO, CHOSEN])
-def test_the_copy_and_the_reference_release_the_same(sql):
+def test_the_copy_and_the_reference_release_the_same(sql, engines):
     # With the same bits: weights are equal in each round, and keys are taken in their own order.
-    plan, rows = plan_question(read_question(sql), AUTOMATIC, 1), rows_of(PEOPLE)
-    engine = sorted_copy(AUTOMATIC, rows)
-    try:
-        stored = release(plan, engine, ReplayBits(b"same"))
-    finally:
-        engine.close()
-    assert stored == release(plan, ReferenceEngine({"visits": rows}), ReplayBits(b"same"))
+    plan = plan_question(read_question(sql), AUTOMATIC, 1)
+    stored, other = (release(plan, engine, ReplayBits(b"same")) for engine in engines)
+    assert stored == other
     groups = next(each.groups for each in unpack_all(stored) if each.groups is not None)
     assert set("abcde") <= {key[0] for key in groups} <= set("abcdefgh")
     assert groups == sorted(groups)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support.counts import some
 
 from tacit.aggregates.registry import read_question as parse
 from tacit.errors import ErrorCode, Refused
@@ -58,7 +59,7 @@ def test_a_refusal_has_a_place_a_reason_and_a_fix(file: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", some(FILES, 3), ids=lambda file: file.stem)
 def test_a_refusal_does_not_depend_on_the_relation(file: Path, policy_with: Callable[..., Policy]) -> None:
     sql, expected = read(file)
     assert f"{refusal(sql, policy_with('replace'))}\n" == expected

@@ -454,7 +454,7 @@ NEARLY = st.fixed_dictionaries(
 
 
 @pytest.mark.slow
-@settings(max_examples=250 if FULL else 16, deadline=None)
+@settings(max_examples=250 if FULL else 8, deadline=None)
 @given(st.dictionaries(KEYS | st.integers(), NESTED, max_size=5) | NEARLY)
 def test_whatever_it_is_given_it_loads_or_says_why(entries: dict[str, Any]):
     error = None

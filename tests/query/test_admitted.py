@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.counts import some
 
 from tacit.curator.curator import Curator
 from tacit.errors import Refused
@@ -55,11 +56,16 @@ SELECT ward, COUNT(*), SUM(rate), AVG(rate) FROM beds GROUP BY ward
 """.strip().splitlines()
 
 
+EXPLAINED = some(ANSWERED, 3)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("sql", ANSWERED)
 def test_answered(rich: Curator, sql: str) -> None:
     answer = rich.analyst("ada").ask(sql, epsilon=1)
     assert str(answer) and answer.to_dict()
+    if sql not in EXPLAINED:
+        return
     assert str(rich.analyst("ada").explain(sql, epsilon=1)).startswith("costs epsilon ")
     again = rich.analyst("ada").ask(sql, epsilon=1)
     assert again.receipt.repeat and list(again) == list(answer)

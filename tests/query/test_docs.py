@@ -109,7 +109,7 @@ def test_an_example_is_planned_or_refused_as_it_says(demo: Policy, sql: str) -> 
 
 @pytest.mark.slow
 def test_the_examples_are_answered(tmp_path: Path):
-    answered = some((sql for sql in EXAMPLES if not sql.startswith("-- refused: ")), 3)
+    answered = some((sql for sql in EXAMPLES if not sql.startswith("-- refused: ")), 6)
     with open_curator(clinic.build_clinic(tmp_path)) as curator:
         ada = curator.analyst("ada")
         answers = [ada.ask(sql, epsilon=0.02) for sql in answered]

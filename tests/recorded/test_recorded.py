@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from tests.support.command import invoke_command
 
 import tacit
 from tacit import learn
 from tacit.accounting.filters import BudgetCharge
-from tacit.cli.main import app
 
 pytestmark = pytest.mark.slow
 
@@ -64,10 +63,9 @@ def test_every_recorded_fit_is_given_again_for_free(folder: Path) -> None:
 @pytest.mark.parametrize("name", ["clinic", "survey"])
 def test_the_recorded_ledger_and_its_receipts_verify(folder: Path, name: str, tmp_path: Path) -> None:
     policy = str(folder / f"{name}.toml")
-    run = CliRunner()
-    assert run.invoke(app, ["ledger", "verify", "--policy", policy]).exit_code == 0
+    assert invoke_command("ledger", "verify", "--policy", policy).exit_code == 0
     for told in _told(name)["answers"]:
         receipt = tmp_path / "receipt.json"
         receipt.write_text(json.dumps(told["receipt"]))
-        done = run.invoke(app, ["ledger", "verify", "--policy", policy, "--receipt", str(receipt)])
+        done = invoke_command("ledger", "verify", "--policy", policy, "--receipt", receipt)
         assert done.exit_code == 0, done.output

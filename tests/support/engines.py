@@ -1,12 +1,14 @@
-"""An engine that a test holds up."""
+"""Engines that tests hold up, or share."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from tests.support.counts import FULL
 
 from tacit.engines.copy_tables import OpenTables
 from tacit.engines.layout import CopyLayout
@@ -34,6 +36,36 @@ async def reached(entered: threading.Semaphore, count: int) -> None:
     """Wait until the engine holds so many more questions."""
     for _ in range(count):
         await asyncio.get_running_loop().run_in_executor(None, entered.acquire)
+
+
+class LentEngine:
+    """An engine that others use too: closing it does nothing."""
+
+    def __init__(self, engine: Any) -> None:
+        self.run = engine.run
+
+    def close(self) -> None:
+        """Leave it open."""
+
+
+@contextmanager
+def lent_engines(open_engine: Callable[[Any, Any], Any]) -> Iterator[Callable[[Any, Any], Any]]:
+    """Opens engines over databases of a policy; by default equal databases are opened once while the block lasts."""
+    made: dict[str, Any] = {}
+
+    def find(policy: Any, database: Any) -> Any:
+        if FULL:
+            return open_engine(policy, database)
+        key = repr(database)
+        if key not in made:
+            made[key] = open_engine(policy, database)
+        return LentEngine(made[key])
+
+    try:
+        yield find
+    finally:
+        for engine in made.values():
+            engine.close()
 
 
 class OneLayout:

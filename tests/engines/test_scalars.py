@@ -462,14 +462,17 @@ def test_every_engine_means_what_python_means(kind, share, computed):
         steps = [(Fraction(1, 4), -50, 70), (Fraction(1), -(2**40), 2**40), (Fraction(1000), -3, 7)]
         nodes += [Quantize(real, *step) for step in steps]
         plain = [plainer(row) for row in rows]
-        for row, values in zip(plain, computed(kind, nodes, plain, KINDS), strict=True):
+        # Whatever rows hold, nothing raises; each day they are of the same statement, which takes longer than its rows.
+        found = computed(kind, nodes, plain if FULL else plain + rows, KINDS)
+        for row, values in zip(plain, found[: len(plain)], strict=True):
             for node, got in zip(nodes, values, strict=True):
                 expected = evaluate(node, row)
                 if isinstance(expected, float) and abs(expected) < NEXT_TO_ZERO:
                     assert isinstance(got, float) and abs(got) < NEXT_TO_ZERO, (write_scalar(node), row)
                 else:
                     assert same(got, expected), (write_scalar(node), row, got, expected)
-        computed(kind, nodes, rows, KINDS)  # whatever they hold, nothing raises
+        if FULL:
+            computed(kind, nodes, rows, KINDS)
 
     check()
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.counts import FULL
+from tests.support.counts import FULL, some
 
 import tacit
 from tacit.engines import sql_statements
@@ -170,7 +170,7 @@ def test_units_are_written_as_they_are_stored(spark):
         "DECIMAL(12,1)": "decimal of scale 1",
         "DECIMAL(9,2)": "decimal of scale 2",
     }
-    for kind, written in kinds.items():
+    for kind, written in some(kinds.items(), 2):
         engine = SparkEngine(
             [shape(unit="who", x="int")], spark, {"t": spark.createDataFrame([], f"x INT, who {kind}")}
         )

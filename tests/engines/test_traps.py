@@ -7,6 +7,7 @@ import math
 from fractions import Fraction
 
 import pytest
+from tests.support.counts import some
 
 from tacit.engines.reference import ReferenceEngine
 from tacit.privacy.sensitivity import ContributionBounds
@@ -269,7 +270,7 @@ def test_null_is_a_key_and_comes_last_among_rows(every_engine_over):
     # One unit, 9 rows in the order of their arguments: which are kept depends on where NULL stands.
     engine, reference = every_engine_over(TABLES), ReferenceEngine({"t": TABLE})
     source = Projection(SCAN, (("who", Literal("u")), ("i", i), ("n", n), ("b", b)))
-    for salt in "abc":
+    for salt in some("abc", 3):
         for keys in ((), (GroupKey(ColumnReference("b"), None),)):
             measures = (ExactStatistic("histogram", ColumnReference("i")), ExactStatistic("sum", ColumnReference("n")))
             node = Aggregation(source, None, "who", keys, ContributionBounds(2, 2), measures, salt)

@@ -38,7 +38,7 @@ def tables() -> dict[str, Any]:
     ("kind", "texts"),
     [
         ("postgres", WITH_WINDOWS),
-        ("spark", WITH_WINDOWS if FULL else WITH_WINDOWS[::12]),  # each takes Spark a while
+        ("spark", WITH_WINDOWS if FULL else WITH_WINDOWS[::14]),  # each takes Spark a while
     ],
 )
 def test_every_engine_says_what_the_reference_says(kind, texts, opened):

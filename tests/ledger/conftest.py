@@ -17,7 +17,7 @@ from typing import Any
 import apsw
 import psycopg
 import pytest
-from tests.support.counts import some
+from tests.support.counts import FULL, some
 
 from tacit.accounting.filters import BudgetCharge, compute_charge, compute_limits
 from tacit.ledger import reader, transaction
@@ -76,6 +76,10 @@ def postgres() -> Iterator[str]:
     """The URL of a PostgreSQL server that lives as long as this test process."""
     with server() as url:
         yield url
+
+
+rarely_on_postgres = pytest.mark.parametrize("place", ["sqlite", *(["postgres"] if FULL else [])], indirect=True)
+"""Of a fact about what entries mean, where each day others show that both stores keep them: a server takes longer."""
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -6,7 +6,7 @@ import hashlib
 from fractions import Fraction
 
 import pytest
-from tests.ledger.conftest import REFUSED_BY_THE_DATABASE, by_hand, grains, limits, noise, price
+from tests.ledger.conftest import REFUSED_BY_THE_DATABASE, by_hand, grains, limits, noise, price, rarely_on_postgres
 
 from tacit.accounting.filters import LARGEST, BudgetCharge, compute_charge, compute_limits, is_admitted
 from tacit.errors import ErrorCode, Failed, LedgerError, ParameterError, Refused
@@ -63,6 +63,7 @@ def test_a_charge_counts_for_the_analyst_and_for_all(ledger):
     assert ledger.overall().spent == price("0.5") + price("0.25")
 
 
+@rarely_on_postgres
 @pytest.mark.slow
 def test_the_price_of_a_composition_is_the_sum_rounded_up(ledger):
     # 1/3 + 1/3 = 2/3 = 666666666666.67 grains
@@ -70,6 +71,7 @@ def test_the_price_of_a_composition_is_the_sum_rounded_up(ledger):
     assert claim.receipt.cost.epsilon == 666666666667
 
 
+@rarely_on_postgres
 def test_a_claim_asks_for_one_pass_over_the_data(ledger):
     claim = ledger.reserve("ada", noise("0.5"), "a")
     assert claim.stored is None
@@ -105,6 +107,7 @@ def test_an_entry_says_what_was_done(ledger):
     assert claim.receipt.head == commit.hash == ledger.head()
 
 
+@rarely_on_postgres
 def test_a_cap_can_be_spent_to_the_last_grain(ledger):
     ledger.reserve("ada", noise("2"), "a")
     assert ledger.standing("ada").remaining == 0
@@ -113,6 +116,7 @@ def test_a_cap_can_be_spent_to_the_last_grain(ledger):
     assert refusal.value.code is ErrorCode.BUDGET
 
 
+@rarely_on_postgres
 def test_the_overall_cap_binds_where_the_own_cap_does_not(ledger):
     ledger.reserve("ada", noise("2"), "a")
     with pytest.raises(Refused, match="shared by all"):  # 2 + 1.5 > 3, although bob has 2 left
@@ -133,6 +137,7 @@ def test_a_price_beyond_any_database_integer_is_refused(ledger):
         ledger.reserve("ada", noise("1e30"), "a")
 
 
+@rarely_on_postgres
 def test_an_unknown_analyst_is_refused(ledger):
     for analyst in ("eve", ""):
         for call in (
@@ -144,6 +149,7 @@ def test_an_unknown_analyst_is_refused(ledger):
             assert refusal.value.code is ErrorCode.UNKNOWN_ANALYST
 
 
+@rarely_on_postgres
 def test_a_loss_cannot_give_budget_back(ledger):
     with pytest.raises(ParameterError):
         ledger.reserve("ada", LaplaceNoise(Fraction(-1), 1), "a")
@@ -184,6 +190,7 @@ def test_many_small_questions_go_beyond_the_sum_of_epsilons(generous):
     assert refusal.value.fix.startswith("ask for at most epsilon=0.0118")
 
 
+@rarely_on_postgres
 def test_filter_a_counts_what_filter_b_admitted(generous):
     # 60 of 0.02 are 1.2, beyond A's cap of 1, so that a question of 0.3 is B's to admit, and its rho is 0.045.
     for number in range(60):
@@ -201,6 +208,7 @@ def test_filter_b_counts_what_filter_a_admitted(generous):
         generous.reserve("ada", noise("0.02"), "one more")
 
 
+@rarely_on_postgres
 def test_both_filters_count_deltas(generous):
     # Of a millionth A's share is 5e-7 and B's 2.5e-7. At 1e-7 each A admits 5.
     keys = ApproximateDp(Fraction(1, 50), Fraction(1, 10**7))
@@ -211,6 +219,7 @@ def test_both_filters_count_deltas(generous):
     assert generous.overall().spent.delta_a == generous.overall().spent.delta_b == 5 * 10**11
 
 
+@rarely_on_postgres
 @pytest.mark.slow
 def test_filter_b_alone_counts_deltas(generous):
     # 60 of 0.02 are 1.2, beyond A's cap of 1. B then admits 2 of 1e-7.
@@ -224,6 +233,7 @@ def test_filter_b_alone_counts_deltas(generous):
     generous.reserve("ada", noise("0.02"), "without a delta")
 
 
+@rarely_on_postgres
 def test_gaussian_noise_without_a_delta_is_filter_b_s_to_admit(generous):
     # 0.021669 / 0.005 = 4.3
     for number in range(4):
@@ -252,6 +262,7 @@ def test_gaussian_noise_with_a_delta_is_held_by_both_filters(generous):
     assert generous.overall().spent == spent
 
 
+@rarely_on_postgres
 def test_without_delta_gaussian_noise_is_never_admitted(ledger):
     with pytest.raises(Refused, match="without bound"):
         ledger.reserve("ada", GAUSSIAN, "a")
@@ -327,6 +338,7 @@ def test_another_analyst_pays_for_a_stored_answer_once_and_alone(ledger):
     assert ledger.overall().spent == price("0.5")
 
 
+@rarely_on_postgres
 def test_another_analyst_cannot_see_an_answer_beyond_their_cap(ledger):
     ledger.reserve("bob", noise("1.5"), "b")
     ledger.commit(ledger.reserve("ada", noise("1"), "a"), b"12")
@@ -334,6 +346,7 @@ def test_another_analyst_cannot_see_an_answer_beyond_their_cap(ledger):
         ledger.reserve("bob", noise("1"), "a")
 
 
+@rarely_on_postgres
 def test_a_stored_answer_is_shown_although_nothing_is_left_for_all(ledger):
     ledger.commit(ledger.reserve("ada", noise("1"), "a"), b"12")
     ledger.reserve("ada", noise("1"), "b")
@@ -344,6 +357,7 @@ def test_a_stored_answer_is_shown_although_nothing_is_left_for_all(ledger):
         ledger.reserve("bob", noise("0.1"), "d")
 
 
+@rarely_on_postgres
 def test_the_same_key_at_another_loss_is_another_question(ledger):
     ledger.commit(ledger.reserve("ada", noise("0.5"), "a"), b"12")
     assert ledger.reserve("ada", noise("0.25"), "a").stored is None
@@ -404,6 +418,7 @@ def test_what_is_committed_does_not_fail(ledger):
     assert list(ledger.entries())[-1].kind is EntryKind.COMMIT
 
 
+@rarely_on_postgres
 def test_who_paid_for_a_failure_pays_for_the_answer_of_another(ledger):
     ledger.fail(ledger.reserve("bob", noise("0.5"), "a"))
     ledger.commit(ledger.reserve("ada", noise("0.5"), "a"), b"12")
@@ -436,6 +451,7 @@ def test_all_is_there_after_opening_again(ledger, place):
         ledger.head()
 
 
+@rarely_on_postgres
 def test_a_lowered_cap_forgets_nothing_and_admits_nothing(ledger, place):
     ledger.commit(ledger.reserve("ada", noise("1.5"), "a"), b"12")
     with Ledger(place, limits("1", ada="1", bob="1")) as again:
@@ -472,6 +488,7 @@ def test_changed_terms_are_written_down(ledger, place):
         again.reserve("eve", noise("1"), "a")
 
 
+@rarely_on_postgres
 def test_who_is_named_again_goes_on_with_what_was_spent(ledger, place):
     ledger.reserve("bob", noise("1.5"), "a")
     with Ledger(place, limits("3", ada="2")) as without:
@@ -501,6 +518,7 @@ def test_another_scope_is_another_ledger(place):
             assert error.value.code is code
 
 
+@rarely_on_postgres
 @pytest.mark.slow
 def test_what_a_ledger_was_ever_a_promise_about_is_kept_through_every_opening(place):
     # Whatever was left out in between, in whatever order.
@@ -517,6 +535,7 @@ def test_what_a_ledger_was_ever_a_promise_about_is_kept_through_every_opening(pl
             assert name in error.value.what
 
 
+@rarely_on_postgres
 def test_a_table_in_other_letters_is_the_same_table(place):
     Ledger(place, limits("3", ada="2", scope={"unit of visits": "patient"})).close()
     for name in ("Visits", "VISITS"):
@@ -526,6 +545,7 @@ def test_a_table_in_other_letters_is_the_same_table(place):
         Ledger(place, limits("3", ada="2", scope={f"unit of {name}": "patient"})).close()
 
 
+@rarely_on_postgres
 def test_a_ledger_that_counted_by_two_units_is_refused(place):
     # Written by an earlier version, which remembered the scope of the last opening only.
     with Ledger(place, limits("3", ada="2", scope={"unit of a": "x"})) as ledger, ledger._writing() as book:
@@ -536,6 +556,7 @@ def test_a_ledger_that_counted_by_two_units_is_refused(place):
         assert error.value.code is ErrorCode.LEDGER_SCOPE
 
 
+@rarely_on_postgres
 def test_a_public_table_may_become_private_and_not_the_other_way_round(place):
     for unit in ("(public)", "patient"):
         Ledger(place, limits("3", ada="2", scope={"unit of a": unit})).close()
@@ -565,6 +586,7 @@ def test_a_reader_makes_no_ledger(place):
     assert error.value.code is ErrorCode.LEDGER_MISSING
 
 
+@rarely_on_postgres
 @pytest.mark.slow
 def test_reading_goes_on_over_many_pages(ledger):
     with ledger.store.write() as session:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from tests.ledger.conftest import fresh, grains, limits, noise
+from tests.ledger.conftest import fresh, grains, limits, noise, rarely_on_postgres
 from tests.support.counts import FULL
 from tests.support.forks import in_child, outcome
 
@@ -87,7 +87,7 @@ def for_the_last(place: Path | str, terms: BudgetLimits, loss: Loss = TENTH) -> 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_processes_race_for_the_last_of_the_budget(kind, tmp_path, request, full):
     # 0.19, 0.29 and so on admit 1, 2, ... questions of 0.1, and at last one less than there are racers.
-    rounds = {"sqlite": 200 if full else 4, "postgres": 40 if full else 1}[kind]
+    rounds = {"sqlite": 200 if full else 2, "postgres": 40 if full else 1}[kind]
     server = request.getfixturevalue("postgres") if kind == "postgres" else ""
     for number in range(rounds):
         affordable = (3 * number + 3) % (RACERS - 1) + 1
@@ -158,6 +158,7 @@ except Refused:
 """
 
 
+@rarely_on_postgres
 def test_interpreters_of_their_own_race_too(place):
     # 2 / 0.1 = 20
     command = [sys.executable, "-c", SCRIPT, str(place)]

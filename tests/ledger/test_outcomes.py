@@ -221,4 +221,4 @@ def test_nobody_sees_more_outcomes_than_they_were_charged_for(full):
 
 
 def test_nobody_sees_more_outcomes_than_they_were_charged_for_on_postgres(postgres, full):
-    run(lambda: fresh(postgres), 150 if full else 3)
+    run(lambda: fresh(postgres), 150 if full else 2)

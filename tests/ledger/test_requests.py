@@ -9,7 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.ledger.conftest import limits, noise, price
+from tests.ledger.conftest import limits, noise, price, rarely_on_postgres
 from tests.support.forks import in_child, outcome
 
 from tacit.accounting.filters import BudgetCharge
@@ -51,6 +51,7 @@ def test_the_same_name_and_question_is_one_charge_and_one_answer(ledger):
     assert ledger.standing("ada").spent == price("0.5")
 
 
+@rarely_on_postgres
 @pytest.mark.parametrize(("loss", "key"), [(HALF, "b"), (noise("0.25"), "a")])
 def test_the_same_name_for_another_question_is_refused(ledger, loss, key):
     answered(ledger, request="r-1")
@@ -61,6 +62,7 @@ def test_the_same_name_for_another_question_is_refused(ledger, loss, key):
     assert list(ledger.entries()) == before
 
 
+@rarely_on_postgres
 def test_every_analyst_has_names_of_their_own(ledger):
     answered(ledger, "ada", "a", request="r-1")
     claim = answered(ledger, "bob", "b", request="r-1")
@@ -68,6 +70,7 @@ def test_every_analyst_has_names_of_their_own(ledger):
     assert ledger.reserve("bob", HALF, "b", request="r-1") == claim
 
 
+@rarely_on_postgres
 def test_questions_without_a_name_are_questions_of_their_own(ledger):
     first, second = answered(ledger), answered(ledger)
     assert (first.receipt.repeat, second.receipt.repeat) == (False, True)
@@ -98,6 +101,7 @@ def test_a_repeat_is_bound_to_its_name_too(ledger):
     assert list(ledger.entries()) == before
 
 
+@rarely_on_postgres
 def test_a_refusal_does_not_bind_its_name(ledger):
     with pytest.raises(Refused) as refusal:
         ledger.reserve("ada", noise("2.5"), "a", request="r-1")
@@ -105,6 +109,7 @@ def test_a_refusal_does_not_bind_its_name(ledger):
     assert ledger.reserve("ada", HALF, "b", request="r-1").receipt.request == "r-1"
 
 
+@rarely_on_postgres
 @pytest.mark.slow
 @pytest.mark.parametrize("bad", ["x" * 201, " r", "r ", "r\n", "r\x00", "\t", "r\u200b"])
 def test_what_is_not_a_name_is_a_parameter_error(ledger, bad):
@@ -128,6 +133,7 @@ def test_a_name_holds_after_opening_again(ledger, place):
         assert again.reserve("ada", HALF, "a", request="r-1") == claim
 
 
+@rarely_on_postgres
 @pytest.mark.slow
 def test_a_request_is_answered_by_another_analyst_s_answer(place):
     # Both are charged, as neither waits; bob's name leads to the one answer there is.
@@ -180,6 +186,7 @@ def test_the_same_request_waits_for_itself(ledger):
     assert kinds(ledger) == [EntryKind.OPEN, EntryKind.RESERVE, EntryKind.COMMIT]
 
 
+@rarely_on_postgres
 @pytest.mark.slow
 def test_the_same_request_fails_with_itself(ledger):
     claim = ledger.reserve("ada", HALF, "a", request="r-1")
@@ -190,6 +197,7 @@ def test_the_same_request_fails_with_itself(ledger):
     assert ledger.standing("ada").spent == price("0.5")
 
 
+@rarely_on_postgres
 @pytest.mark.slow
 def test_who_waited_for_a_failure_is_charged(ledger):
     claim = ledger.reserve("ada", HALF, "a")
@@ -260,6 +268,7 @@ def test_the_claim_of_a_dead_process_is_taken_up_at_once_by_who_paid(ledger, pla
     assert kinds(ledger)[3:] == [EntryKind.COMMIT]
 
 
+@rarely_on_postgres
 def test_a_request_that_took_up_a_claim_fails_with_it(ledger, place):
     die_in_flight(place, request="r-1")
     ledger.fail(ledger.reserve("ada", HALF, "a", request="r-2"))
@@ -328,6 +337,7 @@ def test_an_interruption_while_held_is_seen_by_other_processes(ledger, place):
     assert ledger.overall().spent == price("0.5")
 
 
+@rarely_on_postgres
 @pytest.mark.parametrize("settle", ["commit", "fail"])
 def test_a_settled_claim_is_not_released(ledger, settle):
     claim = ledger.reserve("ada", HALF, "a")
@@ -338,6 +348,7 @@ def test_a_settled_claim_is_not_released(ledger, settle):
     assert kinds(ledger) == before
 
 
+@rarely_on_postgres
 def test_of_two_who_work_on_one_claim_the_first_answer_stands(ledger):
     first = ledger.reserve("ada", HALF, "a")
     interrupt(ledger, first)
@@ -346,6 +357,7 @@ def test_of_two_who_work_on_one_claim_the_first_answer_stands(ledger):
     assert ledger.commit(first, b"13").stored == b"12"  # it was not gone after all
 
 
+@rarely_on_postgres
 def test_a_late_answer_does_not_undo_a_failure(ledger):
     first = ledger.reserve("ada", HALF, "a")
     interrupt(ledger, first)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.ledger.conftest import MEMORY, by_hand, grains, limits, noise
+from tests.ledger.conftest import MEMORY, by_hand, grains, limits, noise, rarely_on_postgres
 from tests.support.counts import FULL
 from tests.support.forks import in_child, outcome
 
@@ -74,6 +74,7 @@ def test_a_failure_locks_what_was_read_until_the_owner_unlocks_it(place, key, wi
         assert is_locked(lambda: ledger.reserve("ada", ONE, "e", tables=STAYS))
 
 
+@rarely_on_postgres
 def test_nothing_in_flight_over_a_locked_table_is_shown(place):
     with Ledger(place, LIMITS) as ledger:
         first, second = (ledger.reserve("ada", ONE, name, tables=VISITS) for name in "ab")
@@ -88,6 +89,7 @@ def test_nothing_in_flight_over_a_locked_table_is_shown(place):
     assert in_order(place)
 
 
+@rarely_on_postgres
 def test_a_failure_before_anything_was_sent_locks_nothing(place):
     with Ledger(place, LIMITS) as ledger:
         ledger.fail(ledger.reserve("ada", ONE, "a", tables=VISITS), cause="a server that is down", sent=False)
@@ -124,6 +126,7 @@ def test_an_answer_that_cannot_be_stored_is_no_failure_of_the_data(place, monkey
     assert in_order(place)
 
 
+@rarely_on_postgres
 def test_a_charge_whose_run_never_began_is_no_failure_of_the_data(place):
     with Ledger(place, LIMITS) as ledger:
         claim = ledger.reserve("ada", ONE, "a", tables=VISITS)
@@ -217,7 +220,7 @@ def count_steps(place: Path | str) -> int:
 def test_a_crash_at_any_write_between_failure_and_lock(place):
     steps = count_steps(place)
     assert steps > 15
-    for step in range(1, steps + 1, 1 if FULL or isinstance(place, Path) else 4):
+    for step in range(1, steps + 1, 1 if FULL or isinstance(place, Path) else 8):
         ledger = Ledger(place, LIMITS)
         with pytest.raises(Cut):
             ask_and_fail(ledger, step, cut)
@@ -229,7 +232,7 @@ def test_a_crash_at_any_write_between_failure_and_lock(place):
 @pytest.mark.slow
 def test_a_kill_at_any_write_between_failure_and_lock(place):
     steps = count_steps(place)
-    for step in range(1, steps + 1) if FULL else range(1, steps + 1, 8):
+    for step in range(1, steps + 1, 1 if FULL else 8 if isinstance(place, Path) else 16):
 
         def life(step: int = step) -> int:
             with Ledger(place, LIMITS) as ledger:
@@ -460,6 +463,7 @@ def test_entries_that_nobody_would_write_are_told(tmp_path, key, told, forged):
         assert any(told in problem for problem in verify(ledger).problems)
 
 
+@rarely_on_postgres
 def test_a_charge_over_a_locked_table_is_told(place):
     with Ledger(place, LIMITS) as ledger:
         ledger.fail(ledger.reserve("ada", ONE, "a", tables=VISITS))

@@ -10,13 +10,14 @@ import gc
 import os
 import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 from tests.support.counts import FULL
 
@@ -49,6 +50,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         given = [value for value in parameters.params.values() if isinstance(value, str)] if parameters else []
         if SERVERS & {*getattr(item, "fixturenames", ()), *given}:
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Import and collect without the garbage collector: hardly anything of it is garbage, and it is looked at often."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for doctests in those files of this folder alone that have any: each is imported and gone through."""
+    found = yield
+    if any(isinstance(each, DoctestModule) for each in found) and ">>> " not in file_path.read_text(encoding="utf-8"):
+        found = [each for each in found if not isinstance(each, DoctestModule)]
+    return found
 
 
 def pytest_collection_finish() -> None:

@@ -411,11 +411,12 @@ def test_the_strides_of_a_large_crowd_stay_outside_and_close():
 def test_the_machines_incomplete_beta_function_is_good_to_the_margin():
     with working_precision(256):
         for tosses in (10**3, 10**6, 10**8):
-            for deviations in (0, 3, 7) if FULL or tosses < 10**8 else (7,):  # the farther the harder
+            is_all = FULL or tosses < 10**8
+            for deviations in (0, 3, 7) if is_all else (7,):  # the farther the harder
                 k = tosses // 2 + int(deviations * math.sqrt(tosses) / 2) + 1
                 exact = arb("0.5").beta_lower(k, tosses - k + 1, regularized=1)
                 assert float(abs(arb(betainc(k, tosses - k + 1, 0.5)) / exact - 1).mid()) < 2.0**-32
-                for half in (0.731, 0.269, 0.018):
+                for half in (0.731, 0.269, 0.018) if is_all else (0.018,):
                     k = int(tosses * half + deviations * math.sqrt(tosses * half * (1 - half))) + 1
                     exact = arb(half).beta_lower(k, tosses - k + 1, regularized=1)
                     assert float(abs(arb(betainc(k, tosses - k + 1, half)) / exact - 1).mid()) < 2.0**-32

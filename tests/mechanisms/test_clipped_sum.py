@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -146,6 +147,17 @@ def test_clips_are_octaves_and_the_halves_between():
 # The guarantee of the whole release, from its exact law.
 
 
+@cache  # neighbors have nearly all in common
+def choose_of_two(
+    low: int, high: int, shape: tuple[int, int], clips: tuple[int, ...], epsilon: float, laplace: float
+) -> tuple[int, int]:
+    """The place and the norm of the clip where the noisy counts of the first two octaves are these."""
+    noisy = np.zeros(shape, dtype=np.int64)
+    noisy[0, 0], noisy[1, 0] = low, high
+    chosen = choose_clip(noisy, clips, 1, epsilon, laplace, None)
+    return chosen.place, chosen.norm
+
+
 def law(rule: ClippedSum, rows: list[Row], reach: int) -> dict[tuple[int, int], float]:
     """P[clip, value] of a release with one group, two octaves and values in whole units: noise up to `reach`."""
     found: dict[tuple[int, int], float] = defaultdict(float)
@@ -157,13 +169,11 @@ def law(rule: ClippedSum, rows: list[Row], reach: int) -> dict[tuple[int, int], 
     q = math.exp(-a)
     weight = {k: (1 - q) / (1 + q) * q ** abs(k) for k in range(-reach, reach + 1)}
     low, high = (int(n) for n in known.units[:2, 0])
-    noisy = np.zeros_like(known.units)
     chances: dict[tuple[int, int], float] = defaultdict(float)  # P[place and norm of the clip]
     for k in weight:
         for m in weight:
-            noisy[0, 0], noisy[1, 0] = low + k, high + m
-            chosen = choose_clip(noisy, known.clips, 1, a, moved / b, None)
-            chances[chosen.place, chosen.norm] += weight[k] * weight[m]
+            clip = choose_of_two(low + k, high + m, known.units.shape, tuple(known.clips), a, moved / b)
+            chances[clip] += weight[k] * weight[m]
     for (place, norm), chance in chances.items():
         (total,) = known.clip(place, norm)
         scale = moved * (known.clips[place] << BITS) / b

@@ -20,7 +20,7 @@ from tests.support.counts import FULL
 
 from tacit.curator.prepare import prepare
 from tacit.engines import copy_file
-from tacit.engines.duckdb_connection import connect_in_memory, limit_memory
+from tacit.engines.duckdb_connection import limit_memory
 from tacit.policy.load import load
 
 ROOT = Path(__file__).parents[1]
@@ -159,23 +159,13 @@ def test_a_scan_a_copy_and_all_answers_of_a_small_table(events, capsys):
         assert 32 < query_turns.summary(sides[name], truth, 1_000)["error"]["n"] < 40 + 7.6 + 20
 
 
-def connect_with_one_thread():
-    connection = connect_in_memory()
-    connection.execute("SET threads = 1")
-    return connection
-
-
 def test_rows_that_do_not_fit_into_memory_are_sorted_on_disk_and_leave_nothing_there(tmp_path, monkeypatch):
-    # 1.5 million rows are about 60 MB while they are sorted. A thread of DuckDB needs some 20 MB: by default there is
-    # one, and the rows are 30 MB.
+    # 1.5 million rows are about 60 MB while they are sorted. A thread of DuckDB needs some 20 MB.
     path = tmp_path / "events.parquet"
-    query_data.events(1_500_000 if FULL else 750_000, path)
-    threads = (os.cpu_count() or 1) if FULL else 1
-    if not FULL:
-        monkeypatch.setattr(copy_file, "connect_in_memory", connect_with_one_thread)
+    query_data.events(1_500_000, path)
     policy = load(query_sides.policy(path, prepared=True, name="x"))
     copies = []
-    for memory in (3_200_000_000, 20_000_000 * threads):
+    for memory in (3_200_000_000, 20_000_000 * (os.cpu_count() or 1)):
         monkeypatch.setattr(copy_file, "_MEMORY", memory)
         (tmp_path / "events.prepared").unlink(missing_ok=True)
         made = prepare(policy, lambda what, share: None)

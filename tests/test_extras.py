@@ -22,8 +22,8 @@ ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 TEXTS = {".py", ".md", ".toml", ".txt", ".sh", ".cfg", ".yml", ".yaml", ".html", ".js", ".service", ""}
 FOLDERS = ("src", "docs", "examples", "benchmarks", "deploy", "requirements", ".ci", ".github")
-# `tacit` where a package is meant: with extras, or after "pip install" and its options.
 IMPORTED = re.compile(r"^(?:import|from) +(\w+)", re.MULTILINE)  # ruff says that a line imports one module
+# `tacit` where a package is meant: with extras, or after "pip install" and its options.
 EXTRAS = "|".join(PROJECT["optional-dependencies"])
 NAMED = re.compile(
     rf"(?<![\w./-])tacit\[(?:{EXTRAS})[],]"

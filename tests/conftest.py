@@ -6,21 +6,20 @@ regular expression is there because DuckDB's never go back.
 
 from __future__ import annotations
 
-import fcntl
 import gc
 import os
 import shutil
 import signal
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
+from tests.support.compile_once import let_workers_take_turns
 from tests.support.counts import FULL
 
 if TYPE_CHECKING:
@@ -40,43 +39,8 @@ settings.register_profile("quick", max_examples=25, deadline=None)  # of tests t
 settings.register_profile("full", max_examples=100, deadline=None)  # how long a machine takes is no fact
 settings.load_profile("full" if FULL else "quick")
 
-
-class NumbaInTurn:
-    """Finds numba where a test imports it, so that each worker compiles a loop while no other does.
-
-    In a fresh clone each of them would compile the same loops, for half a minute. One does, and the others wait for it
-    and read the loop from numba's cache, beside which the locks lie.
-    """
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name != "numba.core.dispatcher":
-            return None
-        spec = PathFinder.find_spec(name, path, target)
-        execute = spec.loader.exec_module
-        spec.loader.exec_module = lambda module: (execute(module), compile_in_turn(module))
-        return spec
-
-
-def compile_in_turn(numba: Any) -> None:
-    """Let numba hold a lock, which workers share, where it compiles a loop that it keeps or reads it."""
-    compile_or_read = numba.Dispatcher.compile
-
-    def hold_lock(loop: Any, signature: Any) -> Any:
-        if loop._cache.cache_path is None:
-            return compile_or_read(loop, signature)
-        lock = Path(loop._cache.cache_path, f"{loop.__module__}.{loop.__name__}.lock")
-        with numba.global_compiler_lock, lock.open("w") as file:  # this process's own first, as numba takes it
-            fcntl.flock(file, fcntl.LOCK_EX)
-            try:
-                return compile_or_read(loop, signature)
-            finally:
-                fcntl.flock(file, fcntl.LOCK_UN)  # also where a fork has it open
-
-    numba.Dispatcher.compile = hold_lock
-
-
 if "PYTEST_XDIST_WORKER" in os.environ:
-    sys.meta_path.insert(0, NumbaInTurn())
+    let_workers_take_turns()
 
 
 SERVERS = {"postgres", "served", "serving", "spark"}
@@ -90,6 +54,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         given = [value for value in parameters.params.values() if isinstance(value, str)] if parameters else []
         if SERVERS & {*getattr(item, "fixturenames", ()), *given}:
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Import and collect without the garbage collector: hardly anything of it is garbage, and it is looked at often."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for doctests in those files of this folder alone that have any: each is imported and gone through."""
+    found = yield
+    if any(isinstance(each, DoctestModule) for each in found) and ">>> " not in file_path.read_text(encoding="utf-8"):
+        found = [each for each in found if not isinstance(each, DoctestModule)]
+    return found
 
 
 def pytest_collection_finish() -> None:

@@ -94,3 +94,5 @@ def test_packages_have_no_import_cycles():
     parsed = {module: read_tree(path) for module, path in paths.items()}
     known = [["tacit.local.mean", "tacit.local.mean_summary"]]  # a summary names the protocol that it reads back
     assert [sorted(cycle) for cycle in cycles_inside_packages(parsed, paths, deferred=True)] == known
+    both = {module: parsed[module] for module in known[0]}
+    assert cycles_inside_packages(both, paths, deferred=False) == []  # and it does so inside a function

@@ -7,7 +7,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "tacit"
 GENERATORS = re.compile(
-    r"\b(np|numpy)\.random\b|\bdefault_rng\b|^\s*(import|from) (random|secrets)\b|\burandom\b", re.MULTILINE
+    r"\b(np|numpy)\.random\b|\bdefault_rng\b|^[ \t]*(import|from) (random|secrets)\b|\burandom\b", re.MULTILINE
 )
 
 

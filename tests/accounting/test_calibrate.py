@@ -51,7 +51,7 @@ def test_the_variance_is_safe_and_least(epsilon, goal, shift, coordinates):
 
 
 @pytest.mark.slow
-@settings(max_examples=25 if FULL else 8, deadline=None, derandomize=True)
+@settings(max_examples=25 if FULL else 5, deadline=None, derandomize=True)
 @given(epsilons, deltas)
 def test_sigma_is_safe_and_least(epsilon, goal):
     sigma = gaussian_sigma(epsilon, goal)

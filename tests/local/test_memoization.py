@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import chdtrc
+from tests.support.counts import FULL
 
 from tacit.accounting import epsilon as priced
 from tacit.accounting.transition_matrix import TransitionMatrix
@@ -224,7 +225,7 @@ def test_rappor_refuses_what_nobody_sends():
     domain=st.integers(2, 200),
     epsilon=st.fractions(Fraction(1, 10), 8, max_denominator=20),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40 if FULL else 10, deadline=None)
 def test_one_question_has_at_most_a_dth_of_the_variance_for_rare_values(make, questions, domain, epsilon):
     found = compare_strategies(make, [domain] * questions, epsilon, users=1000)
     assert found.better is BudgetStrategy.ONE

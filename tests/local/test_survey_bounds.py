@@ -25,7 +25,7 @@ from tacit.local.survey.thresholds import SurveyEpsilon
 from tacit.local.survey.words import describe_answer_bound, describe_report_bound
 from tacit.serve.survey_page import format_posterior, render_page
 
-EXAMPLES = 1000 if FULL else 60
+EXAMPLES = 1000 if FULL else 25
 VECTORS = json.loads((Path(__file__).parent / "survey_bounds.json").read_text(encoding="utf-8"))
 TINY = Decimal("1e-50")
 EPSILONS = st.one_of(

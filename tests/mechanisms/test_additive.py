@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.counts import some
+from tests.support.counts import FULL, some
 
 import tacit.mechanisms as package
 from tacit.errors import ParameterError
@@ -37,6 +37,7 @@ def test_an_array_gets_the_noise_that_the_list_gets(mechanism):
 @pytest.mark.parametrize(
     ("mechanism", "dtype"), [(still, dtype) for first, still in enumerate(STILL) for dtype in some(WIDTHS, 2, first)]
 )
+@settings(max_examples=100 if FULL else 10)
 @given(data=st.data())
 def test_every_integer_of_every_width_is_read_as_it_is_up_to_the_clamp(mechanism, dtype, data):
     ends = np.iinfo(dtype)

@@ -13,7 +13,7 @@ from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.bits import Ones
-from tests.support.counts import OFF, enough
+from tests.support.counts import OFF, enough, some
 from tests.support.statistics import chi_square
 
 from tacit.arithmetic import to_interval, working_precision
@@ -50,9 +50,10 @@ def test_the_law_adds_up():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("monotone", [False, True])
-@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(1), Fraction(3)], ids=str)
-def test_no_ratio_passes_e_to_the_epsilon(epsilon, monotone):
+@pytest.mark.parametrize(
+    ("monotone", "epsilon"), some(product([False, True], [Fraction(1, 2), Fraction(1), Fraction(3)]), 2), ids=str
+)
+def test_no_ratio_passes_e_to_the_epsilon(monotone, epsilon):
     # All moves of three scores by at most one, ties among them.
     pick = NoisyMax(epsilon, monotone=monotone)
     laws = {}

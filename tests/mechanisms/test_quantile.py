@@ -107,7 +107,7 @@ def test_ties_make_a_point_likelier():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", SHARES, ids=str)
+@pytest.mark.parametrize("share", some(SHARES, 2), ids=str)
 def test_of_no_rows_every_point_is_equally_likely(share):
     mechanism, bits = quantile(share), ReplayBits(b"empty")
     for empty in ({}, {3: 0}):
@@ -166,7 +166,7 @@ def pairs(points: int, most: int, rows: int, neighbors: Neighbors) -> set[tuple[
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("share", "neighbors", "rows"), some(product(SHARES, [ADD, REPLACE], [1, 2, 3]), 4), ids=str)
+@pytest.mark.parametrize(("share", "neighbors", "rows"), some(product(SHARES, [ADD, REPLACE], [1, 2, 3]), 7), ids=str)
 def test_no_loss_of_neighbors_passes_epsilon(share, neighbors, rows):
     # All data of up to four rows on three or four points, with any unit of up to `rows` rows, and of another number of
     # them after than before: every loss lies in a range of epsilon, so every ratio of probabilities is at most
@@ -232,8 +232,9 @@ def test_the_loss_is_composed_over_groups():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", [MIN, Fraction(1, 3), MAX], ids=str)
+@pytest.mark.parametrize("share", [MIN, Fraction(1, 3), *([MAX] if FULL else [])], ids=str)
 def test_release_has_the_law(share):
+    # By default the largest is left out: its law is the mirrored one, by a test above, and is drawn from likewise.
     # Three rows at each of 13 points, a row worth 1/4. By the law of 11/10 epsilon the statistic of 12,000 draws grows
     # by 12,000 times 1/100 of the variance of misses/4, some 100, where 70 would do. Rare points are taken together.
     count, rare = enough(12_000), 0.005 if FULL else 0.02
@@ -258,7 +259,7 @@ def test_release_has_the_law(share):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("share", "power"), some(product(SHARES, [40, 62, 200]), 2), ids=str)
+@pytest.mark.parametrize(("share", "power"), some(product(SHARES, [40, 62, 200]), 4), ids=str)
 def test_huge_grids(share, power):
     # Twenty rows at 0. The points below miss by some rows and those above by others; there are as many of them on each
     # side as make either side, up to 2^power points, as likely as 0. With epsilon off by a tenth the larger side

@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from flint import arb
+from tests.support.counts import OFF
 
 from tacit.arithmetic import to_interval, working_precision
 from tacit.sampling import gaussian, laplace
@@ -61,16 +62,17 @@ def is_right(k: int, word: int, known: int = 64) -> bool:
 @pytest.mark.slow
 @TABLES
 def test_the_law(fit, settled, table, full):
-    count = 1_000_000 if full and table is WHOLE else 40_000 if full or table is WHOLE else 20_000
+    # A scale off by a fifth: 8,000 (1/(0.83 * 1.17) - 1) = 229 or more, where 126 is 1e-11 of forty bins.
+    count = (1_000_000 if table is WHOLE else 40_000) if full else 8_000
     drawn = table.draws(count, ReplayBits(b"law"))
     assert fit(drawn, Fraction(2)) > ALARM
-    assert fit(drawn, Fraction(22, 10)) < ALARM
-    assert fit(drawn, Fraction(18, 10)) < ALARM
+    assert fit(drawn, 2 * (1 + OFF)) < ALARM
+    assert fit(drawn, 2 * (1 - OFF)) < ALARM
     # Outside the table: all but F(last) - F(first).
     with working_precision(64):
         first, last = {len(WHOLE): (-95, 95), len(CUT): (-2, 1), len(ONE): (0, 0)}[len(table)]
         outside = float(1 - share(last) + share(first))
-    assert len(settled) / count == pytest.approx(outside, abs=0.02)
+    assert len(settled) / count == pytest.approx(outside, abs=0.02 if full else 0.04)  # seven deviations
 
 
 def test_tables_of_one_law_draw_the_same():

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
+from tests.support.counts import some
 
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
@@ -41,8 +43,7 @@ def test_integers_have_the_distribution(fit, scale, full):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scale", SMALL, ids=str)
-@pytest.mark.parametrize("draws", [wide.draw_array, wide.draw_integers])
+@pytest.mark.parametrize(("draws", "scale"), some(product([wide.draw_array, wide.draw_integers], SMALL), 3))
 def test_every_value_has_its_probability_where_all_can_be_counted(fit, monkeypatch, draws, scale, full):
     # With two bits for b, half of the coins are unsure, the fine part is rejected often and zero is drawn again.
     monkeypatch.setattr(wide, "_COARSE", 2)

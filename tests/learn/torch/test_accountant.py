@@ -14,10 +14,14 @@ from tacit.privacy.unit import Neighbors
 
 pytestmark = pytest.mark.slow
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    dp_accounting = pytest.importorskip("dp_accounting")
-    from dp_accounting.pld import privacy_loss_distribution as peer
+
+@pytest.fixture(scope="module")
+def peer():
+    """dp-accounting, which is slow to import: where the test runs."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pytest.importorskip("dp_accounting").pld.privacy_loss_distribution
+
 
 CASES = [
     ("poisson", Fraction(1, 50), 100, 1.0),
@@ -33,7 +37,7 @@ if FULL:
 
 
 @pytest.mark.parametrize(("sampling", "rate", "steps", "multiplier"), CASES)
-def test_epsilon_is_that_of_dp_accounting(sampling, rate, steps, multiplier):
+def test_epsilon_is_that_of_dp_accounting(peer, sampling, rate, steps, multiplier):
     plan = TrainingPlan(sampling, rate, steps, 10, Fraction(multiplier))
     if sampling == "poisson":
         once = peer.from_gaussian_mechanism(multiplier, sampling_prob=float(rate))

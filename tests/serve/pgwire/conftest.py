@@ -116,8 +116,9 @@ class Served:
 class Raw:
     """A client by hand, which can say what no driver would."""
 
-    def __init__(self, served: Served, *, tls: bool = True, port: int = 0) -> None:
-        self.socket: Any = socket.create_connection(("127.0.0.1", port or served.port), timeout=20)
+    def __init__(self, served: Served, *, tls: bool = True, port: int = 0, source: str = "") -> None:
+        place = ("127.0.0.1", port or served.port)
+        self.socket: Any = socket.create_connection(place, timeout=20, source_address=(source, 0))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as all drivers do: messages are short
         self.served = served
         if tls:

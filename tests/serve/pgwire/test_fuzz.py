@@ -70,6 +70,11 @@ def mutated(rng: random.Random, data: bytes) -> bytes:
     return bytes(found)
 
 
+def local_address(number: int) -> str:
+    """An address of this machine, for each number another: one may open only a few connections a second."""
+    return f"127.1.{number // 200}.{1 + number % 200}"
+
+
 @pytest.fixture
 def unharmed(served):
     """Checks afterwards: nobody is left, the loop saw no error, and another client is served."""
@@ -100,7 +105,7 @@ def test_strangers_who_send_anything(served, unharmed):
     ]
     starts.append(struct.pack(">II", 18, 3 << 16) + b"user\0ada\0\0")
     for index in range(ROUNDS):
-        stranger = (f"127.1.{index // 200}.{1 + index % 200}", 0)  # one address may open only a few a second
+        stranger = (local_address(index), 0)
         with socket.create_connection(("127.0.0.1", served.port), timeout=10, source_address=stranger) as client:
             data = rng.randbytes(rng.randint(0, 200)) if index % 2 else mutated(rng, rng.choice(starts))
             client.sendall(data)
@@ -120,7 +125,7 @@ def test_analysts_who_send_anything(raw, unharmed, monkeypatch):
     monkeypatch.setattr(protocol, "CLIENT_TIMEOUT", 0.1)  # for the rest of half a message
     rng = random.Random(2)
     for index in range(ROUNDS // 2):
-        with raw() as client:
+        with raw(source=local_address(index)) as client:
             client.login()
             data = b"".join(mutated(rng, valid(rng)) if rng.random() < 0.5 else valid(rng) for _ in range(12))
             with contextlib.suppress(ConnectionError):

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from _pytest.doctest import DoctestModule
 from hypothesis import settings
 from tests.support.compile_once import let_workers_take_turns
 from tests.support.counts import FULL
@@ -64,15 +63,6 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.enable()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
-    """Look for doctests in those files of this folder alone that have any: each is imported and gone through."""
-    found = yield
-    if any(isinstance(each, DoctestModule) for each in found) and ">>> " not in file_path.read_text(encoding="utf-8"):
-        found = [each for each in found if not isinstance(each, DoctestModule)]
-    return found
 
 
 def pytest_collection_finish() -> None:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 from tests.curator import test_sensitivity as sensitivity
 from tests.curator.test_questions import arrow, awkward, clean, declare
-from tests.curator.test_sorted_copy import EVERY, open_sorted
+from tests.curator.test_sorted_copy import EVERY, open_copy, open_sorted, shared_copies
 from tests.support.counts import FULL, some
 from tests.support.engines import lent_engines
 from tests.support.policies import policy_of
@@ -57,19 +57,9 @@ def coded(monkeypatch):
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Callable[..., DuckDBEngine]]:
-    """Opens an engine under a name; by default what the name begins with is opened once for all tests."""
-    made: dict[Any, DuckDBEngine] = {}
-
-    def opened(name: tuple[Any, ...], policy: Any, tables: Any) -> DuckDBEngine:
-        key = name if FULL else name[0]
-        if key not in made:
-            with pytest.MonkeyPatch.context() as patch:
-                made[key] = open_sorted(policy, tables, patch)
-        return made[key]
-
-    yield opened
-    for engine in made.values():
-        engine.close()
+    """Makes copies that tests share."""
+    with shared_copies() as make:
+        yield make
 
 
 def open_few(names: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, DuckDBEngine]:
@@ -395,12 +385,7 @@ TRIPLES = range(20) if FULL else [4]
 @pytest.fixture(scope="module")
 def opened() -> Iterator[Callable[[Any, Any], Any]]:
     """Opens copies of databases."""
-
-    def open_one(policy: Any, database: Any) -> DuckDBEngine:
-        with pytest.MonkeyPatch.context() as patch:
-            return open_sorted(policy, sensitivity.arrow(policy, database), patch)
-
-    with lent_engines(open_one) as find:
+    with lent_engines(open_copy) as find:
         yield find
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -40,9 +41,9 @@ def open_sorted(policy: Any, tables: Any, monkeypatch: pytest.MonkeyPatch) -> Du
     return engine
 
 
-@pytest.fixture(scope="module")
-def copies():
-    """Makes a copy under a name; by default what the name begins with is read once."""
+@contextmanager
+def shared_copies() -> Iterator[Callable[[tuple[Any, ...], Any, Any], DuckDBEngine]]:
+    """Makes a copy under a name; by default what the name begins with is read once while the block lasts."""
     made: dict[Any, DuckDBEngine] = {}
 
     def make(name: tuple[Any, ...], policy: Any, tables: Any) -> DuckDBEngine:
@@ -52,9 +53,24 @@ def copies():
                 made[key] = open_sorted(policy, tables, patch)
         return made[key]
 
-    yield make
-    for engine in made.values():
-        engine.close()
+    try:
+        yield make
+    finally:
+        for engine in made.values():
+            engine.close()
+
+
+def open_copy(policy: Any, database: Any) -> DuckDBEngine:
+    """A sorted copy of a database of rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        return open_sorted(policy, sensitivity.arrow(policy, database), patch)
+
+
+@pytest.fixture(scope="module")
+def copies():
+    """Makes copies that tests share."""
+    with shared_copies() as make:
+        yield make
 
 
 @pytest.mark.parametrize("total", [None, 10_000])
@@ -121,12 +137,7 @@ TRIPLES = range(40) if FULL else [2]
 @pytest.fixture(scope="module")
 def opened() -> Iterator[Callable[[Any, Any], Any]]:
     """Opens copies of databases."""
-
-    def open_one(policy: Any, database: Any) -> DuckDBEngine:
-        with pytest.MonkeyPatch.context() as patch:
-            return open_sorted(policy, sensitivity.arrow(policy, database), patch)
-
-    with lent_engines(open_one) as find:
+    with lent_engines(open_copy) as find:
         yield find
 
 

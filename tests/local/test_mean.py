@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import chdtrc, ndtri
 from scipy.stats import binom
-from tests.support.counts import FULL
 
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.local.confidence_intervals import binomial_interval, mean_half_width
@@ -47,7 +46,7 @@ def test_the_exact_epsilon_of_the_table_is_the_claim(protocol, epsilon, steps):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@settings(max_examples=40 if FULL else 10, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(steps=st.integers(1, 40), epsilon=st.fractions(Fraction(1, 20), 8, max_denominator=100))
 def test_reports_are_unbiased_and_their_variance_is_the_closed_form(protocol, steps, epsilon):
     asked = protocol(UniformGrid(0, steps, steps), epsilon)
@@ -111,7 +110,7 @@ def test_the_estimate_is_close_to_the_mean_of_a_crowd(protocol):
 @pytest.mark.parametrize("users", [20, 500])
 def test_intervals_hold_the_mean_at_least_as_often_as_they_say(protocol, users, full):
     asked = protocol(UniformGrid(0, 10, 50), 1)
-    runs = 4000 if full else 200
+    runs = 4000 if full else 400
     values = np.linspace(0, 10, users) ** 2 / 10  # a crowd of different values
     truth = asked.grid.to_indices(values).mean() * asked.grid.width
     bits = ReplayBits(b"coverage")

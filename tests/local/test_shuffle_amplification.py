@@ -261,17 +261,14 @@ def test_a_kept_answer_is_shuffled_at_the_epsilon_of_one_report():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
-    some(
-        [
-            SymmetricUnaryEncoding,
-            OptimizedUnaryEncoding,
-            OptimizedLocalHashing,
-            HadamardResponse,
-            SubsetSelection,
-            ProjectiveGeometryResponse,
-        ],
-        2,
-    ),
+    [
+        SymmetricUnaryEncoding,
+        OptimizedUnaryEncoding,
+        OptimizedLocalHashing,
+        HadamardResponse,
+        SubsetSelection,
+        ProjectiveGeometryResponse,
+    ],
 )
 def test_the_bounds_of_other_protocols_are_close_as_well(kind):
     low, high = ShuffleAmplification.of(kind(100, 2), 10_000).bounds(DELTA)

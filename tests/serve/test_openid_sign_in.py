@@ -14,7 +14,6 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 from tests.support.console import Page, Visitor
-from tests.support.counts import FULL
 from tests.support.identity_provider import (
     CLIENT,
     SECRET,
@@ -418,12 +417,12 @@ def test_failures_wait_like_wrong_passwords(visitor, remote, monkeypatch):
         assert sign_in(visit).status_code == 403
     remote.reset()
     spent = []
-    for _ in range(7 if FULL else 6):
+    for _ in range(7):
         state = parse_qs(urlsplit(start(visit)).query)["state"][0]
         began = time.monotonic()
         assert visit.get(f"/oidc/callback?code=x&state={state}").status_code == 401
         spent.append(time.monotonic() - began)
-    assert spent[-1] > (0.9 if FULL else 0.45)  # ten are free; then 0.25, 0.5 and 1 second
+    assert spent[-1] > 0.9  # ten are free; then 0.25, 0.5 and 1 second
     assert sign_in(visitor()).status_code == 200  # from elsewhere
 
 

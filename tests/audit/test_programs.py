@@ -86,7 +86,6 @@ def test_time_that_depends_on_a_row_is_found_and_constant_time_is_not():
     planted = HAS_ONE + "if [ $row = 1 ]; then sleep 0.05; fi; echo 3"
     found = audit_command(shell(planted), ONE, OTHER, Claim.epsilon(0.5), samples=TIMED)
     assert found.is_refuted
-    assert "output[0]" in found.event
     # it is the time alone: without it nothing is seen, however long it is
     called = planted if FULL else planted.replace("0.05", "0")
     unseen = audit_command(shell(called), ONE, OTHER, Claim.epsilon(0.5), samples=FEW, uses_time=False)

@@ -25,8 +25,8 @@ test: $(VENV)/.dev lint types layers  ## everything that must hold, in a few min
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal --timeout 300  # a test that hangs is a test that fails
 
 verify: $(VENV)/.dev lint types layers  ## the same, then at full counts what they change: what was stopped goes on where it was
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -p tests.support.continued --record build/tested.jsonl
-	TACIT_FULL=1 $(BIN)/pytest -n 2 --dist worksteal -p tests.support.counted --counted -p tests.support.continued --record build/verified.jsonl
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -p tests.support.continued --record=build/tested.jsonl
+	TACIT_FULL=1 $(BIN)/pytest -n 2 --dist worksteal -p tests.support.counted --counted -p tests.support.continued --record=build/verified.jsonl
 
 coverage: $(VENV)/.dev  ## all tests, and which lines and branches they reach: htmlcov/index.html
 	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered --cov-report=html

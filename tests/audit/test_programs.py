@@ -145,7 +145,6 @@ def test_what_an_address_gives_away_is_found(server, path):
 def test_the_time_of_an_address_is_found(server):
     found = audit_url(f"{server}/slow", ONE, OTHER, Claim.epsilon(0.5), samples=TIMED)
     assert found.is_refuted
-    assert "output[0]" in found.event
 
 
 def test_a_sound_address_is_not_refuted(server):

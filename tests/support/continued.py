@@ -1,4 +1,4 @@
-"""A run of the tests that can be stopped and continued: `pytest -p tests.support.continued --record FILE`.
+"""A run of the tests that can be stopped and continued: `pytest -p tests.support.continued --record=FILE`.
 
 FILE holds a line for each test that passed, and first of all the state of the files under version control. A run that
 finds the same state leaves out what has passed; one that finds another begins anew. What failed or was skipped is tried
@@ -31,6 +31,8 @@ def pytest_configure(config: pytest.Config) -> None:
     record: Path | None = config.getoption("record")
     if record is None:
         return
+    if config.inipath is None:  # it is looked for before options are known, so beside FILE where that is a word alone
+        raise pytest.UsageError(f"the tests are looked for in {config.rootpath}: write --record={record}")
     if hasattr(config, "workerinput"):
         config.pluginmanager.register(_LeaveOut(config.workerinput["passed"]))
         return

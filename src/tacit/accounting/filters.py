@@ -511,6 +511,7 @@ def _below(number: Fraction) -> float:
     return lower if abs(number) >= 2**1023 else min(lower, float(number) * (1 - 2.0**-50))
 
 
+@lru_cache(maxsize=256)
 def _largest_rho(epsilon: float, delta: float) -> int:
     """The largest whole number of grains whose conversion is at most epsilon: the conversion grows with rho.
 

@@ -50,7 +50,8 @@ def check_join_columns(policy: Policy, engine: TableEngine) -> None:
             pairs.append(((table.name, table.unit.column), (table.unit.table, table.unit.key)))
         elif table.unit is not None and table.unit != ROW_UNIT:
             here = (table.name, table.unit)
-            pairs.append((here, units.setdefault(table.people, here)))
+            if (first := units.setdefault(table.people, here)) != here:
+                pairs.append((here, first))
         for one, other in pairs:
             if engine.type_of(*one) is not engine.type_of(*other):
                 what = f"{'.'.join(one)} and {'.'.join(other)} are matched, and are of different types"

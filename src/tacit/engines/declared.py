@@ -52,7 +52,8 @@ class DeclaredTable:
     """A stored table with the expression that reads each of its declared columns, its unit and its links.
 
     `reads` are the expressions by the column's declared name, `stored` the names that the columns have where they are
-    stored. `written` says how the values of the unit and of links are written there (`readable.written_as`).
+    stored, and `types` the types that all columns have there, by these names. `written` says how the values of the unit
+    and of links are written there (`readable.written_as`).
     """
 
     shape: TableSchema
@@ -60,6 +61,7 @@ class DeclaredTable:
     reads: Mapping[str, str]
     stored: Mapping[str, str]
     written: Mapping[str, str]
+    types: Mapping[str, str]
 
     @property
     def expression(self) -> str:
@@ -98,7 +100,7 @@ def declare_table(connection: DuckDBPyConnection, shape: TableSchema, found: Sto
         # What a CSV file holds is what it is read as, and a unit that is read as a float is one.
         is_read = column in known and (is_csv or known[column] is Type.FLOAT)
         written[column] = _storage_form(shape, column, SQL_TYPES[known[column]] if is_read else types[here])
-    return DeclaredTable(shape, found, reads, stored, written)
+    return DeclaredTable(shape, found, reads, stored, written, types)
 
 
 def stored_types(connection: DuckDBPyConnection, expression: str) -> dict[str, str]:

@@ -27,7 +27,7 @@ from tacit.engines.copy_tables import (
     write_plain_table,
     write_sorted_table,
 )
-from tacit.engines.declared import SQL_TYPES, DeclaredTable, declare_table, stored_types
+from tacit.engines.declared import SQL_TYPES, DeclaredTable, declare_table
 from tacit.engines.duckdb_connection import connect_in_memory
 from tacit.engines.layout import CopyLayout
 from tacit.engines.readings import Readings
@@ -251,7 +251,7 @@ def _find_tables(
 def _check(connection: DuckDBPyConnection, declared: DeclaredTable) -> DeclaredTable:
     """The same table, of which holds what must (`engines/readable.py`)."""
     name, table, columns = declared.shape.name, declared.table, list(declared.stored.values())
-    readable.check_collations(connection, name, table, columns, stored_types(connection, table.expression))
+    readable.check_collations(connection, name, table, columns, declared.types)
     if table.kind is Kind.PARQUET:
         readable.check_parts(connection, name, table.files, columns)
     if table.frame is not None:
@@ -290,18 +290,16 @@ def _compute_view(connection: DuckDBPyConnection, declared: DeclaredTable, posit
     except duckdb.Error as problem:
         columns = list(declared.stored.values())
         raise readable.explain_unreadable(connection, declared.shape.name, declared.table, columns, problem) from None
-    table = Stored(into, Kind.STAGED, declared.table.files)
-    return DeclaredTable(declared.shape, table, declared.reads, declared.stored, declared.written)
+    return replace(declared, table=Stored(into, Kind.STAGED, declared.table.files))
 
 
 def _count(connection: DuckDBPyConnection, declared: DeclaredTable) -> tuple[int, int, dict[str, int]]:
     """How many rows a table has, how many without a unit, and the values that do not fit their declared type."""
-    types = stored_types(connection, declared.table.expression)
     unit = declared.shape.unit
     doubtful = [
         column
         for column, kind in declared.shape.columns
-        if kind in TIME_TYPES or kind is Type.TEXT or types[declared.stored[column]] != SQL_TYPES[kind]
+        if kind in TIME_TYPES or kind is Type.TEXT or declared.types[declared.stored[column]] != SQL_TYPES[kind]
     ]
     counts = ["COUNT(*)", "0" if unit is None else f"COUNT(*) - COUNT({declared.reads[unit]})"]
     counts += [f"COUNT({quote_name(declared.stored[c])}) - COUNT({declared.reads[c]})" for c in doubtful]

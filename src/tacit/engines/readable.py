@@ -12,7 +12,7 @@ texts are equal only where they are the same:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,7 +55,7 @@ def written_as(stored: str) -> str | None:
 
 
 def check_collations(
-    connection: DuckDBPyConnection, table: str, found: Stored, columns: Iterable[str], stored: dict[str, str]
+    connection: DuckDBPyConnection, table: str, found: Stored, columns: Iterable[str], stored: Mapping[str, str]
 ) -> None:
     """No text column has a collation. DuckDB tells it of a table's definition only, so one without rows is made."""
     texts = [column for column in columns if family(stored[column]) == "VARCHAR"]

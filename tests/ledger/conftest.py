@@ -95,8 +95,8 @@ def on_both(cases: Iterable[Any], one_in: int) -> list[tuple[Any, ...]]:
 
 
 def fresh(postgres: str) -> str:
-    """A name on the server that no other test uses, whichever process it runs in."""
-    return f"{postgres}#ledger{os.getpid()}_{next(_fragments)}"
+    """A name on the server that no other test uses."""
+    return f"{postgres}#ledger{next(_fragments)}"
 
 
 @pytest.fixture

@@ -253,7 +253,7 @@ def test_a_process_that_is_killed_is_replaced(served, which):
                 except WireError as error:
                     states.append(error.sqlstate)
                     await asyncio.sleep(0.05)
-            until = time.monotonic() + 30
+            until = time.monotonic() + 90
             while (catalog._place / "1").exists() and time.monotonic() < until:
                 await asyncio.sleep(0.01)
             left = [each for each in found.values() if is_there(each)], (catalog._place / "1").exists()

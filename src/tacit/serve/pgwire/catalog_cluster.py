@@ -25,7 +25,7 @@ from tacit.serve.pgwire.sqlstate import WireError
 
 _SUPERVISOR = Path(__file__).with_name("catalog_supervisor.py")
 _START = 30.0  # seconds
-_END = 20.0  # seconds in which PostgreSQL ends, whose priority is low, on a busy machine
+_END = 60.0  # seconds in which PostgreSQL ends, whose priority is low, on a busy machine
 _RETRY = 0.01
 _IN_USE = "55006"
 _GUARDED = (

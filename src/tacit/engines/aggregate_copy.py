@@ -26,6 +26,7 @@ from tacit.engines.bound_contributions import (
 )
 from tacit.engines.copy_tables import OpenTables, locate_units, unit_to_integer
 from tacit.engines.layout import (
+    LISTED,
     ROW_COLUMN,
     UNIT_COLUMN,
     CopyScan,
@@ -161,7 +162,7 @@ def aggregate_rows(
 
 def _arguments(node: Aggregation) -> tuple[list[Scalar], list[Scalar]]:
     """What is added up as a whole, and what is listed value by value."""
-    listed = [m.argument for m in node.measures if m.function in {"histogram", "distinct", "distinct_sum"}]
+    listed = [m.argument for m in node.measures if m.function in LISTED]
     whole = [m.argument for m in node.measures if m.argument is not None and m.argument not in listed]
     return list(dict.fromkeys(whole)), list(dict.fromkeys(argument for argument in listed if argument is not None))
 

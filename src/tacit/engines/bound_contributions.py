@@ -67,7 +67,7 @@ class BoundingBuffers(NamedTuple):
 
     @classmethod
     def of(cls, rows: int) -> BoundingBuffers:
-        """A desk for so many rows."""
+        """Buffers for so many rows."""
         ends, kept, place, turn = np.empty((4, rows + 1), np.int32)
         who, found = np.empty((2, rows + 1), np.int64)
         return cls(who, ends, kept, place, found, np.empty(rows + 1, np.uint8), turn)

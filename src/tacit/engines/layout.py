@@ -34,6 +34,9 @@ ROW_COLUMN = "#row"
 PART_COLUMN = "#part"
 """The column of a union that says which of its parts a row is of."""
 
+LISTED = frozenset({"histogram", "distinct", "distinct_sum"})
+"""The statistics that are computed from the values of a group one by one."""
+
 Range = tuple[int, int]
 """The least and the largest that an integer can be."""
 
@@ -98,7 +101,8 @@ def text_code_column(text: str) -> str:
 
 @dataclass(frozen=True)
 class CopyScan:
-    """An aggregation over one copied table: `source` gives its rows in the copy's order, with the column UNIT.
+    """An aggregation over one copied table: `source` gives its rows in the copy's order, with the column UNIT, or with
+    ROW where it reads every row; and what is used of them.
 
     A key that follows from one column of numbered text is read by its number; `texts` says which column, by the key's
     position. `narrow` are those arguments that can be read from a narrow column.
@@ -171,12 +175,13 @@ def plan_copy_scan(node: Aggregation, layouts: Mapping[str, CopyLayout]) -> Copy
     extra.append((ROW_COLUMN, ROW_COLUMN))
     extra += [(text_code_column(column), text_code_column(column)) for column in dict.fromkeys(texts.values())]
     where = None if node.where is None else substitute(node.where, ready)
-    arguments = _arguments(node, ready)
-    narrow = {argument: bare[argument] for argument in arguments if argument in bare}
-    computed = [*(key.scalar for key in keys), *arguments.values(), *narrow.values()]
+    arguments, listed = _arguments(node, ready), {m.argument for m in node.measures if m.function in LISTED}
+    narrow = {argument: bare[argument] for argument in arguments if argument in bare and argument not in listed}
+    computed = [key.scalar for position, key in enumerate(keys) if position not in texts]
+    computed += [narrow.get(argument, value) for argument, value in arguments.items()]
     computed += [] if where is None else [where]
     names = {part.name for scalar in computed for part in walk(scalar) if isinstance(part, ColumnReference)}
-    names |= {UNIT_COLUMN, ROW_COLUMN, *(text_code_column(column) for column in texts.values())}
+    names |= {ROW_COLUMN if where is None else UNIT_COLUMN, *(text_code_column(column) for column in texts.values())}
     source = Scan(leaf.table, tuple((there, name) for there, name in (*leaf.columns, *extra) if name in names))
     return CopyScan(leaf.table, source, where, tuple(keys), texts, arguments, narrow)
 

@@ -27,7 +27,6 @@ Totals = TypeVar("Totals")
 Coded = TypeVar("Coded")
 
 _BATCH = 1 << 20
-_BATCH_ROWS = 1 << 17  # rows of a batch, at most, as DuckDB has them in groups
 _WORKERS = 2
 _MAX_HELD_SLICES = 4  # parts of batches that wait for others; each holds its batch in memory
 
@@ -99,7 +98,7 @@ def _add_in_parallel(
     turn = Lock()
 
     def work() -> Totals:
-        totals, buffers = plan.none(), BoundingBuffers.of(_BATCH_ROWS)
+        totals, buffers = plan.none(), BoundingBuffers.of(0)  # as large as the rows need: to touch memory takes time
         while True:
             with turn:
                 stretch = next(stretches, None)

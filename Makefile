@@ -15,8 +15,8 @@ help:  ## what there is to make
 demo: $(VENV)/.installed  ## a private answer with error bars, in half a minute
 	@$(BIN)/tacit demo
 
-check: $(VENV)/.dev lint types  ## style, types and the quick tests: the inner loop
-	$(BIN)/pytest -n 2 --dist worksteal --timeout 60 -m "not slow"
+check: $(VENV)/.dev lint types  ## style, types and some cases of the quick tests: the inner loop, within a minute
+	$(BIN)/pytest -n 2 --dist worksteal --timeout 60 -p tests.support.quick --quick
 
 install: $(VENV)/bin/python  ## build the wheel, and try it in bare environments
 	$(BIN)/python tools/try_install.py

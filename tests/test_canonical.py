@@ -59,6 +59,7 @@ def _kinds(value: object) -> object:
             return type(value), value
 
 
+@pytest.mark.slow
 @given(VALUES, VALUES)
 def test_texts_are_equal_where_values_are_and_only_there(one: object, two: object) -> None:
     assert (canonical_text(one, TABLE) == canonical_text(two, TABLE)) == (_kinds(one) == _kinds(two))

@@ -6,6 +6,7 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
 from tests.support import counted
 from tests.support.counts import some
 
@@ -102,6 +103,7 @@ def test_a_test_that_depends_on_the_counts_is_found_directly_and_over_others(mon
     assert (len(tests), wrong) == (13, [])
 
 
+@pytest.mark.slow
 def test_no_test_that_says_full_is_left_out():
     """By another way: the word itself, and what hypothesis and the counts call their own.
 

@@ -38,6 +38,7 @@ def test_what_is_used_is_loaded():
     assert {"numpy", "duckdb", "pyarrow", "cryptography"} <= loaded_after("import tacit; tacit.open")
 
 
+@pytest.mark.slow
 def test_reading_a_question_loads_nothing_heavy():
     reading = "from tacit.query.parser import parse; parse('SELECT age FROM t', {})"
     assert not loaded_after(reading) & set(HEAVY)

@@ -91,6 +91,7 @@ def test_a_servers_error_of_another_shape_is_none():
         assert error.code is ErrorCode.PROTOCOL and len(str(error)) < 3000
 
 
+@pytest.mark.slow
 def test_an_answer_of_a_server_is_printed_without_escapes():
     with open_survey() as curator:
         answer = curator.analyst("ada").ask("SELECT COUNT(*) AS n FROM survey", epsilon=0.5)
@@ -104,6 +105,7 @@ def test_an_answer_of_a_server_is_printed_without_escapes():
         receipt_from_dict({**plain, "entry": HOSTILE})
 
 
+@pytest.mark.slow
 def test_what_a_server_tells_is_printed_without_escapes():
     grains = {"own": [[0] * 4, [10**12] * 4], "overall": [[0] * 4, [10**12] * 4]}
     assert is_safe(str(read_budget({"who": HOSTILE, "own": {"month": HOSTILE}, "grains": grains})), "\n")

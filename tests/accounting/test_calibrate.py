@@ -78,6 +78,7 @@ def test_narrow_coordinates_one_by_one():
     assert delta(GaussianNoise(Fraction(2), 1, 2), 1.0) == pytest.approx(direct, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "goal", "shift", "coordinates"),
     [

@@ -61,6 +61,7 @@ def test_doubles_add_up_to_one_nearly():
     assert TransitionMatrix([[0.1] * 10, [0.1] * 10]).epsilon == 0
 
 
+@pytest.mark.slow
 @given(weights, weights)
 def test_delta_falls_and_ends_at_epsilon(one, other):
     table = TransitionMatrix([[Fraction(x, sum(one)) for x in one], [Fraction(x, sum(other)) for x in other]])
@@ -82,6 +83,7 @@ def test_five_means_of_three_of_thirty_students():
     assert five.rows == ((Fraction(59049, 10**5), Fraction(40951, 10**5)), (1, 0))
 
 
+@pytest.mark.slow
 def test_coins_repeated_are_binomial_and_their_ratios_multiply():
     # Of 3 answers k are true with C(3,k) (3/4)^k (1/4)^(3-k): 1, 9, 27, 27 in 64, and e^epsilon is 3^3.
     coin = TransitionMatrix([[Fraction(3, 4), Fraction(1, 4)], [Fraction(1, 4), Fraction(3, 4)]])
@@ -126,6 +128,7 @@ def test_laplace_noise_moved_by_d_steps_loses_d_over_scale():
             of_laplace(scale, values)
 
 
+@pytest.mark.slow
 @given(weights, weights, weights, weights)
 def test_composition_is_the_table_of_all_pairs_of_outputs(a, b, c, d):
     one, two = (TransitionMatrix([[Fraction(x, sum(row)) for x in row] for row in rows]) for rows in ((a, b), (c, d)))

@@ -67,6 +67,7 @@ def test_the_real_gaussian():
     assert epsilon(ContinuousGaussianNoise(Fraction("3.730632")), 1e-5) == pytest.approx(1.0, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_the_classical_rule_fails_for_large_epsilon():
     # sigma = sqrt(2 ln(1.25/delta))/epsilon at delta = 1e-6: 0.530 at epsilon 10, where 0.541 is needed
     sigma = math.sqrt(2 * math.log(1.25e6)) / 10

@@ -49,6 +49,7 @@ epsilons = st.fractions(0, 1000)
 deltas = st.fractions(0, Fraction(999, 1000))
 
 
+@pytest.mark.slow
 @given(limits, st.lists(costs, max_size=30))
 def test_whatever_is_admitted_one_filter_is_within_its_caps(limit, prices):
     spent, admitted = BudgetCharge.zero(), []
@@ -204,6 +205,7 @@ def test_how_many_laplace_answers_a_budget_of_ten_admits(epsilon, by_a, by_both)
     assert not is_admitted(spent + price, price, limit)
 
 
+@pytest.mark.slow
 @given(costs, limits, st.integers(0, 10**14), st.integers(0, 10**14))
 def test_what_there_is_room_for_is_admitted_and_a_little_more_is_not(spent, limit, delta_a, delta_b):
     left = remaining_epsilon(spent, limit, delta_a, delta_b)
@@ -225,6 +227,7 @@ branches = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(branches, min_size=1, max_size=3), st.fractions(Fraction(1, 10**12), Fraction(1, 10**3)))
 def test_one_of_several_is_charged_the_largest_of_each_number(parts, delta):
     each = [compute_charge(part, delta) for part in parts]

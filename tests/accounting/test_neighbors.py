@@ -232,6 +232,7 @@ def test_a_unit_that_leaves_one_sampled_part_and_enters_another():
     assert below_the_truth(MOVED, 0, METHODS) == []
 
 
+@pytest.mark.slow
 def test_without_the_mixed_direction_the_tables_are_above(monkeypatch):
     monkeypatch.setattr(pld, "ADDED", pld.REMOVED)
     assert below_the_truth(MOVED, 0, ("pld",)) != []
@@ -249,6 +250,7 @@ def test_with_the_change_taken_for_a_removal_the_tables_are_above(monkeypatch):
     assert below_the_truth(MOVED, 0, ("pld",)) != []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "loss",
     [

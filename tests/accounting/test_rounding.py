@@ -91,6 +91,7 @@ def test_the_optimal_theorem_for_many_uses():
         assert truth <= claimed <= truth * (1 + mpf(10) ** -9)
 
 
+@pytest.mark.slow
 def test_what_is_lost_for_certain_is_rounded_up():
     for lost in (Fraction(1, 10), Fraction(1, 3 * 10**7), Fraction(7, 10**15), Fraction(999, 1000)):
         for times in (1, 2, 3, 1000):

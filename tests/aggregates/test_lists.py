@@ -77,6 +77,7 @@ def off(values: list[int], point: int, rank: Fraction) -> Fraction:
     return max(below - rank, rank - upto, Fraction(0))
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(0, 9), max_size=12),
     st.lists(st.tuples(st.integers(0, 9), st.integers(0, 8)), min_size=1, max_size=6),

@@ -197,6 +197,7 @@ def test_bars_of_a_slope_tell_something() -> None:
     assert 0.1 < low.to_pylist()[0] < high.to_pylist()[0] < 0.15
 
 
+@pytest.mark.slow
 def test_a_constant_x_has_no_slope_and_a_constant_y_is_explained_wholly() -> None:
     flat = [{"x": n / 4, "y": 50} for n in range(-12, 20)]
     level = [{"x": 1.0, "y": n} for n in range(10, 90)]

@@ -32,6 +32,7 @@ def test_columns_rows_and_values(answer):
     assert answer.confidence == 0.95
 
 
+@pytest.mark.slow
 def test_intervals(answer):
     assert answer.interval("ward") == [(None, None)] * 4
     for name in ("n", "x"):
@@ -189,6 +190,7 @@ def test_chart_of_values_that_overflow(analyst_of):
     assert "NULL" in answer.chart() or "nothing to draw" in answer.chart()
 
 
+@pytest.mark.slow
 def test_a_repeat_shows_the_same(analyst_of):
     analyst = analyst_of(GROUPS, ReplayBits(b"repeat"))
     bob = analyst._curator.analyst("bob")

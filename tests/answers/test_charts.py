@@ -26,6 +26,7 @@ def words(tree: ET.Element) -> list[str]:
     return [node.text or "" for node in tree.iter(f"{TAG}text")]
 
 
+@pytest.mark.slow
 def test_a_picture_has_a_dot_and_a_bar_for_each_row(answer):
     tree = ET.fromstring(answer.plot()._repr_svg_())
     dots = [float(node.attrib["cx"]) for node in tree.iter(f"{TAG}circle")]
@@ -36,6 +37,7 @@ def test_a_picture_has_a_dot_and_a_bar_for_each_row(answer):
     assert {"A", "B", "C", "n"} <= set(words(tree))
 
 
+@pytest.mark.slow
 def test_a_dot_stands_within_its_bar(answer):
     for column in ("n", "x"):
         tree = ET.fromstring(answer.plot(column=column).to_svg())
@@ -51,12 +53,14 @@ def test_a_value_that_is_null_is_left_out(answer):
     assert len(list(tree.iter(f"{TAG}circle"))) == sum(value is not None for value in answer["m"]) == 3
 
 
+@pytest.mark.slow
 def test_keys_and_names_are_text(answer):
     # one of the wards is a script
     svg = answer.plot().to_svg()
     assert "<script" not in svg and "&lt;script" in svg
 
 
+@pytest.mark.slow
 def test_approximate_bars_are_said_to_be_so(answer):
     assert words(ET.fromstring(answer.plot(column="x").to_svg()))[0] == "x, approximate 95% intervals"
 
@@ -72,12 +76,14 @@ def test_an_answer_without_rows_is_an_empty_picture(analyst_of):
     assert not list(tree.iter(f"{TAG}circle"))
 
 
+@pytest.mark.slow
 def test_a_picture_needs_a_column_with_bars(answer):
     for column in ("ward", "missing"):
         with pytest.raises(ParameterError, match="to draw"):
             answer.plot(column=column)
 
 
+@pytest.mark.slow
 def test_the_same_answer_is_the_same_picture(answer):
     assert answer.plot() == answer.plot()
     assert repr(answer.plot(column="x")) == answer.chart("x")  # in a terminal

@@ -36,6 +36,7 @@ def test_an_empty_bin_is_taken_for_occupied_with_the_stated_probability(scale, c
     assert tail[at + threshold - 1 :].sum() * max(cells, 3) > float(FALSE_BIN)  # and no lower threshold would do
 
 
+@pytest.mark.slow
 def test_false_bins_are_as_rare_as_stated_in_releases():
     # 143 empty bins, 1,000 releases: false ones in each with probability at most 1%. Above 33 of 1,000 with
     # probability below 1e-9 (Chernoff: exp(-10 (3.3 ln 3.3 - 2.3)) < 1e-7 at 33; at 40: exp(-10 (4 ln 4 - 3)) < 1e-11).
@@ -67,6 +68,7 @@ def test_quantiles_of_counts_without_noise():
     assert estimate_rank([0, 0], Fraction(1), Fraction(1, 2)).cell == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [Fraction(1, 20), Fraction(1, 2), Fraction(95, 100)])
 def test_intervals_of_quantiles_cover(share):
     # 2,000 releases at 95% or more: fewer than 1,830 with probability below 1e-9 (70 below the mean of 1,900, whose

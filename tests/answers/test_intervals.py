@@ -124,6 +124,7 @@ def test_means_are_covered(mean, rows, confidence, at_least, full):
     assert np.all((low >= 0) & (low <= high) & (high <= 50))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1000, 50_000])
 @pytest.mark.parametrize("mean", [10.0, 25.0, 40.0])
 def test_means_narrower_by_three_tenths_are_rejected(mean, rows, at_least, full):

@@ -194,6 +194,7 @@ def test_sums_beyond_64_bits_are_shown_as_the_largest(analyst_of):
     assert answer["m"][:2] == [2.0**62, -(2.0**62)]
 
 
+@pytest.mark.slow
 def test_keys_in_expressions(analyst_of):
     analyst = analyst_of({grade: (grade, 0) for grade in range(4)})
     answer = analyst.ask(
@@ -225,6 +226,7 @@ def test_chosen_rows_are_marked(analyst_of):
         assert any("selected by noisy values" in note for note in chosen.notes)
 
 
+@pytest.mark.slow
 def test_rows_that_keys_alone_choose_are_not_marked(analyst_of):
     analyst = analyst_of(GROUPS)
     for rest in [

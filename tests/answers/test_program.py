@@ -204,6 +204,7 @@ def test_the_columns_are_known_before(ask_once: Callable[..., Any]) -> None:
         assert answer.headings == answer_columns(make_plans(Question(sql, epsilon=5), POLICY).plan.recipe)
 
 
+@pytest.mark.slow
 def test_a_repeat_shows_the_same_and_costs_nothing(data: Any, tmp_path: Path) -> None:
     sql = "SELECT ward, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*)) AS r FROM visits GROUP BY ROLLUP (ward)"
     engine = open_engine(POLICY, {"visits": data})

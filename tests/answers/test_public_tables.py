@@ -176,6 +176,7 @@ def test_a_question_over_public_tables_is_exact_and_free(sql: str, ada: Analyst,
     assert "Only public tables were read: the answer is exact, and costs nothing." in answer.notes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", JOINED)
 def test_released_tables_are_joined_with_public_ones(sql: str, ada: Analyst, plain: Any) -> None:
     answer, expected = ada.ask(sql, epsilon=5), plain.execute(sql).fetchall()
@@ -189,12 +190,14 @@ def test_only_public_tables_are_read_as_they_are(sql: str) -> None:
     assert all(scanned_tables(read.rows) <= {"wards", "regions", "rooms"} for read in plan.public)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", [*PUBLIC, *JOINED])
 def test_the_reference_engine_reads_the_same(sql: str, engine: Any) -> None:
     plan = planned(sql)
     assert read_public(plan, engine) == read_public(plan, ReferenceEngine(TABLES))
 
 
+@pytest.mark.slow
 def test_what_was_paid_for_is_joined_with_public_tables_for_nothing(ada: Analyst) -> None:
     ada.ask(COUNTED, epsilon=0.25)
     before = ada.budget.own

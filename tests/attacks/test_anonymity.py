@@ -83,6 +83,7 @@ def shares(values, domain):
     return [Fraction(values.count(value), len(values)) for value in domain]
 
 
+@pytest.mark.slow
 @given(rows)
 def test_it_is_the_definitions(table):
     found = measure_anonymity(table, ["a", "b"], "s")
@@ -106,6 +107,7 @@ def test_it_is_the_definitions(table):
         assert not found.is_recursive(1, place) or max(ratios) < 1
 
 
+@pytest.mark.slow
 @given(rows)
 def test_closeness_is_the_cheapest_transport(table):
     found = measure_anonymity(table, ["a"], "s")
@@ -118,6 +120,7 @@ def test_closeness_is_the_cheapest_transport(table):
     assert found.ordered_closeness == max(steps)
 
 
+@pytest.mark.slow
 @given(rows)
 def test_large_tables_are_counted_in_the_same_way(table):
     # beyond 64 bits the sums are Python's integers; here they are from the start
@@ -200,6 +203,7 @@ def test_an_order_has_every_value_once(order, what):
         measure_anonymity({"a": [1], "s": ["x"]}, ["a"], "s", order=order)
 
 
+@pytest.mark.slow
 def test_what_is_shown(tmp_path):
     found = measure_anonymity({"<b>": ["x"] * 3 + ["y"] * 2, "s": [1, 2, 2, 3, 3]}, ["<b>"], "s")
     assert "k = 2" in str(found)
@@ -212,6 +216,7 @@ def test_what_is_shown(tmp_path):
     assert all("<svg" in file.read_text(encoding="utf-8") for file in tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @given(rows, rows, rows)
 def test_an_intersection_is_its_definition(one, other, known):
     found = intersect_releases([(one, ["a"]), (other, ["b"])], known, "s")
@@ -223,6 +228,7 @@ def test_an_intersection_is_its_definition(one, other, known):
         assert found.values[place] == (min(first & second) if len(first & second) == 1 else None)
 
 
+@pytest.mark.slow
 @given(rows)
 def test_who_is_in_all_releases_is_told_rightly(table):
     # the theorem: each row is a person, in both releases with the same value

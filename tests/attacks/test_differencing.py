@@ -82,6 +82,7 @@ def wrong_guesses(price: Fraction, rounds: int) -> int:
     )
 
 
+@pytest.mark.slow
 def test_a_private_difference_errs_as_often_as_the_theorem_says():
     # Two counts at 0.1 each are 0.2-DP together: error at least 1/(e^0.2 + 1) = 0.450166.
     least = subtract_answers(lambda n: n, 1, 0, epsilon=0.2).least_error

@@ -56,6 +56,7 @@ def test_the_second_puzzle_has_three_survivors_and_the_truth_is_one():
     assert "3 of 8 candidates survive: 001, 011, 101" in str(left)
 
 
+@pytest.mark.slow
 @settings(max_examples=200 if FULL else 40, deadline=None, derandomize=True)
 @given(st.integers(1, 6), st.sampled_from([0.0, 0.3, 0.5, 1.0, 1.7]), st.integers(0, 2**32))
 def test_survivors_are_those_of_the_definition(n, error, seed):
@@ -65,6 +66,7 @@ def test_survivors_are_those_of_the_definition(n, error, seed):
     assert digits(find_consistent(subsets, said, error)) == by_hand(subsets, said, error)
 
 
+@pytest.mark.slow
 @settings(max_examples=300 if FULL else 60, deadline=None, derandomize=True)
 @given(st.integers(1, 8), st.sampled_from([0, 0.25, 0.5, 1, 2]), st.integers(0, 2**32), st.booleans())
 def test_no_survivor_is_farther_than_4e_from_the_truth(n, error, seed, extreme):
@@ -78,6 +80,7 @@ def test_no_survivor_is_farther_than_4e_from_the_truth(n, error, seed, extreme):
     assert n - found.right <= left.most_wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [0.5, 1, 2])
 def test_4e_is_reached(error):
     # 2E ones of the truth are zeros of the other, and 2E zeros ones. Half way between the counts is within E of both.
@@ -103,6 +106,7 @@ def test_a_four_hundredth_of_noise_leaves_at_most_one_bit_in_a_hundred():
     assert left.choose_candidate(truth).share == 1
 
 
+@pytest.mark.slow
 def test_twenty_people_and_few_subsets():
     # 200 of the million subsets, noise of at most 1. A wrong candidate has another count in a random subset with a
     # chance of 1/2 or more, and then survives with 1/2 at most: 2^20 (3/4)^200 < 1e-18 for all of them.

@@ -28,6 +28,7 @@ scales = st.floats(0.01, 1000)
 values = st.floats(-1000, 1000)
 
 
+@pytest.mark.slow
 @given(scales, values, st.integers(8, 10))
 @settings(max_examples=20)
 def test_the_test_of_possibility_is_exact_by_trying_all(scale, value, bits):
@@ -47,6 +48,7 @@ def test_whatever_is_drawn_is_possible(scale, value, k, sign):
     assert noise.is_possible(noise.output(value, k, sign), value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1.0, 10.0])
 def test_most_outputs_prove_that_the_count_was_zero(scale):
     # Measured: some 65 % of the outputs of 0 are impossible for 1. None is possible for 1 only: they are outputs of 0.
@@ -57,6 +59,7 @@ def test_most_outputs_prove_that_the_count_was_zero(scale):
     assert found.verdict == "told apart"
 
 
+@pytest.mark.slow
 def test_a_larger_count_hides_more_of_the_gaps():
     # 1000 + noise is rounded to 2^-43: more uniforms fit each output, and few outputs tell
     noise, rng = FloatLaplace(10.0), np.random.default_rng(2)
@@ -66,6 +69,7 @@ def test_a_larger_count_hides_more_of_the_gaps():
     assert large.only_other == large.neither == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.machine() not in {"x86_64", "AMD64"}, reason="elsewhere the sum may be rounded once less")
 def test_the_laplace_noise_of_numpy_is_told_apart():
     outputs = np.random.default_rng(3).laplace(0.0, 10.0, COUNT)
@@ -89,6 +93,7 @@ def test_nor_does_it_on_a_grid_that_doubles_do_not_have():
     assert found.verdict == "nothing found"
 
 
+@pytest.mark.slow
 def test_other_noise_is_noticed_and_nothing_is_claimed():
     # normal noise is not the textbook's: many outputs are possible for neither value
     outputs = np.random.default_rng(4).normal(0.0, 10.0, COUNT)
@@ -97,6 +102,7 @@ def test_other_noise_is_noticed_and_nothing_is_claimed():
     assert "proves nothing" in str(found)
 
 
+@pytest.mark.slow
 def test_guessing_by_low_bits_breaks_the_textbook():
     # epsilon 0.1 allows 0.525 right guesses; with 65 % proven and half of the rest right it is some 0.83
     noise, rng = FloatLaplace(10.0), np.random.default_rng(5)
@@ -108,6 +114,7 @@ def test_guessing_by_low_bits_breaks_the_textbook():
     assert clopper_pearson_interval(guessed.right, guessed.rounds, SURE)[0] > 0.75
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "possible", [FloatLaplace(10.0).possible, GridNoise().possible], ids=["by low bits", "by the grid"]
 )

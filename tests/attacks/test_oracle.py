@@ -48,6 +48,7 @@ def test_two_subsets_of_five_people():
     assert ask_oracle(ExactOracle(SECRET), PAIR).tolist() == [2.0, 1.0]
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None, derandomize=True)
 @given(st.lists(st.booleans(), min_size=1, max_size=30), st.integers(0, 2**32))
 def test_a_subset_and_the_rest_add_up_to_all(bits, seed):

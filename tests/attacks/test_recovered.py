@@ -146,6 +146,7 @@ def test_the_picture_says_what_it_shows(people, tmp_path):
     assert ("the first 2,500 of 2,600 people" in text) is (people == 2600)
 
 
+@pytest.mark.slow
 def test_without_the_truth_the_picture_is_the_guess(tmp_path):
     ReconstructionResult([1, 0, 1], method="", queries=1, noise="").plot(tmp_path / "guess.svg")
     assert "guessed wrong" not in (tmp_path / "guess.svg").read_text()

@@ -113,6 +113,7 @@ def test_arrays_give_arrays_and_numbers_give_numbers(claim):
     assert claim.refuted_by([[0.6], [0.7]], [0.1, 0.2]).shape == (2, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 @some
 @given(p=chances, q=chances, more=chances, less=chances)
@@ -126,6 +127,7 @@ def test_a_more_telling_event_proves_no_less(claim, p, q, more, less):
         assert found == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 @some
 @given(p=st.integers(0, 64), q=st.integers(0, 64))
@@ -134,6 +136,7 @@ def test_an_event_and_its_complement_prove_the_same(claim, p, q):
     assert claim.refuted_by(p / 64, q / 64) == pytest.approx(claim.refuted_by(1 - q / 64, 1 - p / 64), rel=1e-9)
 
 
+@pytest.mark.slow
 @some
 @given(first=weights, second=weights, chosen=st.sets(st.integers(0, 5)), epsilon=st.floats(0, 2))
 def test_no_event_proves_more_than_the_exact_epsilon(first, second, chosen, epsilon):
@@ -146,6 +149,7 @@ def test_no_event_proves_more_than_the_exact_epsilon(first, second, chosen, epsi
     assert Claim.epsilon(1, min(exact.delta(epsilon), 1.0)).refuted_by(p, q) <= epsilon + 1e-6
 
 
+@pytest.mark.slow
 @some
 @given(first=weights, second=weights, chosen=st.sets(st.integers(0, 5)))
 def test_no_event_proves_more_than_the_exact_rho(first, second, chosen):
@@ -163,6 +167,7 @@ def test_no_event_proves_more_than_the_exact_rho(first, second, chosen):
     assert Claim.rho(1).refuted_by(p, q) <= exact * (1 + 1e-3) + 1e-9
 
 
+@pytest.mark.slow
 def test_rho_agrees_with_a_fine_search_over_orders():
     orders = 1 + np.geomspace(1e-5, 1e3, 1_000_000)
     for p, q in [(0.9, 0.3), (0.02, 0.001), (0.51, 0.5)]:

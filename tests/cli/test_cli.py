@@ -88,6 +88,7 @@ def test_an_accuracy_is_a_price(tacit, clinic):
     assert shown["high"] - shown["value"] <= 1000
 
 
+@pytest.mark.slow
 def test_a_picture_is_saved_and_the_answer_is_printed(tacit, clinic, tmp_path):
     pytest.importorskip("matplotlib")
     picture = tmp_path / "wards.svg"
@@ -124,6 +125,7 @@ def test_check_says_that_what_is_declared_unique_is_not(tacit, folder):
     assert "wards.x is declared unique, and two rows share a value" in checked.stderr
 
 
+@pytest.mark.slow
 def test_a_question_may_come_from_standard_input(tacit, clinic):
     shown = tacit("explain", "-p", clinic, "--as", "ada", "-", "--epsilon", "1", stdin=COUNT)
     assert "costs epsilon 1" in shown.stdout
@@ -187,6 +189,7 @@ def test_policy_data_and_ledger_have_exit_codes_of_their_own(tacit, untouched, t
     assert tacit("budget", "-p", policy, "--as", "ada").returncode == 6
 
 
+@pytest.mark.slow
 def test_errors_are_json_where_json_was_asked_for(tacit, clinic):
     shown = tacit("ask", "--as", "ada", "SELECT age FROM visits", "--epsilon", "0.1", "-p", clinic, "--json")
     error = json.loads(shown.stdout)["error"]
@@ -349,6 +352,7 @@ def test_check_says_what_the_caps_leave_out(tacit, tmp_path):
     assert "· tables.t: how much one unit may add is chosen for each question" in shown
 
 
+@pytest.mark.slow
 def test_init_guesses_the_types_of_a_csv_file_and_leaves_the_unit_out(tacit, tmp_path):
     rows = [
         "patient_id,age,cost,visited,ward,zip,smoker,nothing",

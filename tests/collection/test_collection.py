@@ -115,6 +115,7 @@ def test_there_are_a_hundred_pairs_and_forty_near_ones():
     assert max(texts.values()) == 1 and min(len(pair) for pair in texts) == 2
 
 
+@pytest.mark.slow
 def test_pairs_give_the_same_in_plain_duckdb(databases):
     wrong = [
         pair.number for pair in load.pairs() if pair.same and not _equal(databases[pair.world], pair.first, pair.second)
@@ -159,6 +160,7 @@ def test_pairs_give_the_same_where_values_are_missing_and_where_tables_are_empty
     connection.close()
 
 
+@pytest.mark.slow
 def test_near_pairs_differ_on_the_data_or_say_why_not(databases):
     wrong = [
         pair.number
@@ -168,6 +170,7 @@ def test_near_pairs_differ_on_the_data_or_say_why_not(databases):
     assert wrong == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", worlds.WORLDS)
 def test_a_world_is_the_same_at_every_run(world):
     assert worlds.WORLDS[world]() == worlds.WORLDS[world]()

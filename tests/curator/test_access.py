@@ -128,6 +128,7 @@ def test_a_question_is_refused_just_where_it_names_what_is_hidden_and_is_the_sam
     assert refused  # and with all seeds together many are answered: the next test
 
 
+@pytest.mark.slow
 def test_the_drawn_restrictions_leave_questions_to_answer_and_to_refuse():
     kinds = [names_hidden(text, draw_access(random.Random(seed))) for seed in range(6) for text in some(EVERY, 9, seed)]
     assert 20 <= sum(kinds) <= len(kinds) - 20
@@ -299,12 +300,14 @@ def test_what_is_hidden_is_not_in_the_schema_nor_in_the_profile_nor_in_the_table
         assert refused.value.fix == "the tables are visits, lines"
 
 
+@pytest.mark.slow
 def test_a_profile_of_hidden_tables_alone_is_not_there(tmp_path):
     with curator_of(policy_for({"ada": ONE}), tmp_path) as curator:
         curator.profile(epsilon=1, tables=["orders"])
         assert curator.analyst("ada").schema.profile is None
 
 
+@pytest.mark.slow
 def test_one_analysts_plan_or_stored_answer_never_answers_anothers_forbidden_question(tmp_path):
     policy, text = policy_for({"ada": ONE}), "SELECT SUM(cost) AS s FROM visits"
     with curator_of(policy, tmp_path) as curator:
@@ -318,6 +321,7 @@ def test_one_analysts_plan_or_stored_answer_never_answers_anothers_forbidden_que
         assert curator.analyst("free").ask(text, epsilon=1).receipt.charged == BudgetCharge.zero()
 
 
+@pytest.mark.slow
 def test_what_was_paid_before_a_restriction_is_refused_after_it_and_the_rest_is_free_and_equal(tmp_path):
     kept, lost = "SELECT SUM(stay) AS s FROM visits", "SELECT SUM(cost) AS s FROM visits"
     with curator_of(policy_for({"ada": {}}), tmp_path) as curator:
@@ -333,6 +337,7 @@ def test_what_was_paid_before_a_restriction_is_refused_after_it_and_the_rest_is_
         assert curator.analyst("free").ask(lost, epsilon=1).receipt.repeat  # it is stored, and others may ask it
 
 
+@pytest.mark.slow
 def test_a_locked_table_that_is_hidden_is_not_named(tmp_path):
     with curator_of(policy_for({"ada": ONE}), tmp_path) as curator:
         curator.live_tables = frozenset({"orders", "lines"})

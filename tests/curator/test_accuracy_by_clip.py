@@ -221,6 +221,7 @@ def test_what_explain_says_before_the_clip_is_paid_for():
 # Privacy.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
 def test_the_second_step_is_private_for_all_small_databases(neighbors):
     """Every database of two units with up to three rows, and all its neighbors: Laplace noise on sums that differ by d
@@ -301,6 +302,7 @@ def test_whether_any_unit_is_seen_is_as_private_as_claimed(neighbors):
     assert worst > 0.2 * float(rule.epsilon)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", list(Neighbors))
 def test_the_histogram_has_the_noise_that_is_claimed(neighbors, monkeypatch):
     rule = ClipForNoise(Fraction(1, 2), Fraction(10), 1, neighbors)

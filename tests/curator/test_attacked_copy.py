@@ -37,6 +37,7 @@ def compute_each(tables: dict[str, Any], data: dict[str, pa.Table], questions: l
         engine.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["POWER(x, 10)", "POWER(CASE WHEN x > 5 THEN x ELSE 0 END, 9)"])
 def test_a_key_that_may_have_more_than_64_bits_is_refused_before_anything_is_charged(key, tmp_path):
     columns = {"x": {"type": "int", "lower": 0, "upper": 100_000}}
@@ -60,6 +61,7 @@ def test_a_text_of_a_question_has_an_end():
     assert caught.value.code == ErrorCode.TOO_LARGE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["who", "WHO", "Who"])
 def test_a_unit_in_another_case_is_the_declared_column(unit):
     """Eight people, whom a clamp to 0..1 would make two."""

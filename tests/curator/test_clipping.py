@@ -251,6 +251,7 @@ def test_intervals_reach_up_by_what_is_missing_and_once_more_by_the_noise():
     assert width == pytest.approx(8 / 0.65 * math.log(20), abs=2)  # a clip of 8, at 0.65 of epsilon
 
 
+@pytest.mark.slow
 def test_private_keys_are_selected_before_units_are_clipped():
     plan = planned("SELECT t, COUNT(*) AS n FROM visits GROUP BY t", visits(delta=1e-3, delta_per_question=1e-6))
     found = unpack(release(plan, rows_of(*[4] * 1_000), ReplayBits(b"keys")))
@@ -365,6 +366,7 @@ def test_noise_beyond_what_is_drawn_at_once_is_drawn_again_as_wide():
     assert row["n_high"] - row["n_low"] == pytest.approx(2 * 2 * 2**40 / 0.65 * math.log(20), rel=0.3)
 
 
+@pytest.mark.slow
 def test_released_values_choose_rows_of_clipped_questions():
     """In WHERE and inside an aggregate; at a large epsilon, beside what plain counting gives."""
     rows = [{"who": n, "x": n % 11, "g": "ab"[n % 2], "t": "a"} for n in range(400)]
@@ -378,6 +380,7 @@ def test_released_values_choose_rows_of_clipped_questions():
         assert abs(row["n"] - above) <= 5
 
 
+@pytest.mark.slow
 def test_few_units_with_large_values_are_counted_as_one_row_each_at_least():
     """A hundred units are enough for a sum of values far from one. Of five nothing can be told, and that is said."""
     wide = {"x": {"type": "int", "lower": 0, "upper": 200_000}, "g": VISITS["g"]}
@@ -393,6 +396,7 @@ def test_few_units_with_large_values_are_counted_as_one_row_each_at_least():
         assert held >= 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [700, 800, 1_000, 1_023])
 def test_a_norm_next_to_the_largest_has_a_place(rows):
     """Norms from 2^61 to 2^62: above all clips, and in the last octave."""

@@ -170,6 +170,7 @@ def test_an_unknown_analyst(curator):
     assert caught.value.fix
 
 
+@pytest.mark.slow
 def test_a_closed_curator_answers_nothing(write):
     path = write()
     with tacit.open(path) as curator:
@@ -184,6 +185,7 @@ def test_a_closed_curator_answers_nothing(write):
 # Asking.
 
 
+@pytest.mark.slow
 def test_every_declared_key_appears(ada):
     answer = ada.ask(BY_WARD, epsilon=1)
     assert answer.columns == ("ward", "n", "mean")
@@ -192,6 +194,7 @@ def test_every_declared_key_appears(ada):
     assert answer.confidence == 0.95
 
 
+@pytest.mark.slow
 def test_the_receipt_and_the_budget(curator, ada):
     receipt = ada.ask(COUNT, epsilon=0.5).receipt
     assert (receipt.analyst, receipt.repeat) == ("ada", False)
@@ -217,6 +220,7 @@ def test_remaining_is_the_smaller_of_the_two(write):
         assert curator.analyst("bo").budget.remaining == 1
 
 
+@pytest.mark.slow
 def test_the_schema_is_what_the_policy_says(ada):
     assert ada.schema.to_dict() == {
         "neighbors": "add-remove",
@@ -236,6 +240,7 @@ def test_the_schema_is_what_the_policy_says(ada):
     assert "keys A, B, C" in str(ada.schema)
 
 
+@pytest.mark.slow
 def test_a_repeat_is_free_and_the_same(curator, ada):
     first = ada.ask(BY_WARD, epsilon=1)
     again = ada.ask(BY_WARD.lower().replace(" n,", " N,"), epsilon=Fraction(1))
@@ -247,6 +252,7 @@ def test_a_repeat_is_free_and_the_same(curator, ada):
     assert spent(curator, "ada") == 1
 
 
+@pytest.mark.slow
 def test_finishing_differs_and_the_private_half_is_the_same(curator, ada):
     first = ada.ask(BY_WARD, epsilon=1)
     best = ada.ask(BY_WARD + " ORDER BY n DESC LIMIT 1", epsilon=1, confidence=0.5)
@@ -255,12 +261,14 @@ def test_finishing_differs_and_the_private_half_is_the_same(curator, ada):
     assert spent(curator, "ada") == 1
 
 
+@pytest.mark.slow
 def test_another_price_is_another_question(curator, ada):
     ada.ask(COUNT, epsilon=1)
     assert not ada.ask(COUNT, epsilon=Fraction(1, 2)).receipt.repeat
     assert spent(curator, "ada") == Fraction(3, 2)
 
 
+@pytest.mark.slow
 def test_two_analysts_share_an_answer(curator, ada):
     first = ada.ask(COUNT, epsilon=1)
     second = curator.analyst("bo").ask(COUNT, epsilon=1)
@@ -277,6 +285,7 @@ def test_two_analysts_share_an_answer(curator, ada):
     assert caught.value.code is ErrorCode.BUDGET
 
 
+@pytest.mark.slow
 def test_the_overall_cap_binds_all(write):
     with tacit.open(write(epsilon=1.5)) as curator:
         curator.analyst("ada").ask(COUNT, epsilon=1)
@@ -328,6 +337,7 @@ def test_a_confidence_that_is_none(broken, confidence):
     assert spent(broken) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.1, Decimal("0.1"), Fraction(1, 10), np.float64(0.1)])
 def test_an_epsilon_of_any_type_is_the_same_tenth(curator, ada, epsilon):
     assert ada.ask(COUNT, epsilon=epsilon).receipt.charged.epsilon == 10**11
@@ -335,6 +345,7 @@ def test_an_epsilon_of_any_type_is_the_same_tenth(curator, ada, epsilon):
     assert spent(curator) == Fraction(1, 10)
 
 
+@pytest.mark.slow
 def test_epsilon_must_be_named(ada):
     with pytest.raises(ParameterError, match="parameters: is a list of values, got int"):
         ada.ask(COUNT, 1)
@@ -397,6 +408,7 @@ def test_private_keys_need_a_delta_of_the_analyst_too(clinic):
     assert spent(clinic) == 0
 
 
+@pytest.mark.slow
 def test_private_keys_without_a_delta_are_refused(ada):
     with pytest.raises(Refused) as caught:
         ada.ask("SELECT age + 1000 * age AS k, COUNT(*) FROM visits GROUP BY k", epsilon=1)
@@ -404,6 +416,7 @@ def test_private_keys_without_a_delta_are_refused(ada):
     assert caught.value.fix
 
 
+@pytest.mark.slow
 def test_within_is_the_least_price_of_that_error(clinic):
     told = clinic.analyst("ada").explain(COUNT, within={"n": 20})
     answer = clinic.analyst("ada").ask(COUNT, within={"n": 20})
@@ -425,6 +438,7 @@ def test_within_and_a_price_are_one_too_many(clinic):
     assert spent(clinic) == 0
 
 
+@pytest.mark.slow
 def test_a_median_and_a_join_are_answered(clinic):
     ada = clinic.analyst("ada")
     # Ages are 0, ..., 110, spread evenly: at epsilon 20 the rank error is a few rows of 300.
@@ -585,6 +599,7 @@ def test_after_an_interrupt_another_analyst_pays_for_a_charge_of_their_own(curat
 # Asking under a name.
 
 
+@pytest.mark.slow
 def test_a_named_request_asked_again_is_the_same_answer_charged_once(write):
     path = write()
     with tacit.open(path) as curator:
@@ -622,6 +637,7 @@ def test_a_named_request_that_failed_has_failed(broken):
 # Change.
 
 
+@pytest.mark.slow
 def test_a_new_epoch_is_a_new_answer(write):
     with tacit.open(write(epoch=1)) as curator:
         first = curator.analyst("ada").ask(COUNT, epsilon=1)
@@ -635,6 +651,7 @@ def test_a_new_epoch_is_a_new_answer(write):
         tacit.open(write(epoch=1))
 
 
+@pytest.mark.slow
 def test_a_changed_policy_keeps_what_was_spent(write):
     with tacit.open(write()) as curator:
         curator.analyst("ada").ask(COUNT, epsilon=2)
@@ -647,6 +664,7 @@ def test_a_changed_policy_keeps_what_was_spent(write):
             curator.analyst("ada").ask(BY_WARD, epsilon=0.1)
 
 
+@pytest.mark.slow
 def test_a_ledger_reopened_gives_the_same_answers(write):
     path = write()
     with tacit.open(path) as curator:
@@ -689,6 +707,7 @@ def test_threads_that_ask_different_questions(curator):
     assert verify(curator.ledger).ok
 
 
+@pytest.mark.slow
 def test_threads_that_ask_the_same_question(write):
     with tacit.open(write(epsilon=1000)) as curator:
         barrier = threading.Barrier(4)

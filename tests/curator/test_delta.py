@@ -46,6 +46,7 @@ def laws(who: tacit.Analyst, question: str) -> set[str]:
     return {noise.law for noise in who.explain(question, epsilon=1).noise}
 
 
+@pytest.mark.slow
 def test_the_smaller_noise_that_an_analyst_can_pay_for_is_taken(curator):
     ada, ben = curator.analyst("ada"), curator.analyst("ben")
     assert laws(ada, BY_DAY) == {"discrete Gaussian"} and laws(ben, BY_DAY) == {"discrete Laplace"}
@@ -69,6 +70,7 @@ def test_private_keys_need_one(curator):
     assert not curator.ledger.standing("ben").spent.epsilon
 
 
+@pytest.mark.slow
 def test_both_plans_are_kept(curator):
     question = Question(BY_DAY, epsilon=1)
     one, other = (curator.planner.plan(question, who) for who in ("ada", "ben"))

@@ -26,6 +26,7 @@ def test_an_expression_and_its_sql_are_one_question(ada):
     assert again.receipt.repeat
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("build_expression", "sql"),
     [

@@ -103,6 +103,7 @@ def kinds(curator: Curator) -> list[EntryKind]:
     return [entry.kind for entry in curator.ledger.entries() if entry.kind is not EntryKind.OPEN]
 
 
+@pytest.mark.slow
 def test_a_model_is_learned_and_charged(curator):
     ada = curator.analyst("ada")
     model = ada.fit(logistic(), QUESTION, target="died", epsilon=8)
@@ -117,6 +118,7 @@ def test_a_model_is_learned_and_charged(curator):
     assert verify(curator.ledger).ok
 
 
+@pytest.mark.slow
 def test_the_same_fit_again_is_the_same_model_and_free(curator):
     ada = curator.analyst("ada")
     first = ada.fit(logistic(), QUESTION, target="died", epsilon=2)
@@ -129,6 +131,7 @@ def test_the_same_fit_again_is_the_same_model_and_free(curator):
     assert spent(curator, "ada") > paid
 
 
+@pytest.mark.slow
 def test_nothing_is_touched_before_the_charge(curator):
     order = []
     rows, reserve = curator.engine.rows, curator.ledger.reserve
@@ -138,6 +141,7 @@ def test_nothing_is_touched_before_the_charge(curator):
     assert order == ["reserve", "rows"]
 
 
+@pytest.mark.slow
 def test_a_fit_beyond_the_budget_is_refused_and_costs_nothing(curator):
     with pytest.raises(Refused) as caught:
         curator.fit(logistic(), QUESTION, "died", "ben", 1.5)
@@ -157,6 +161,7 @@ def test_an_engine_that_fails_keeps_the_charge_and_says_nothing(curator):
     assert kinds(curator) == [EntryKind.RESERVE, EntryKind.FAIL]
 
 
+@pytest.mark.slow
 def test_a_fit_that_is_interrupted_is_charged_once(curator):
     rows = curator.engine.rows
 
@@ -265,6 +270,7 @@ def test_a_policy_for_replacements_is_refused(tmp_path):
         curator.fit(logistic(neighbors="replace"), QUESTION, "died", "ada", 1)
 
 
+@pytest.mark.slow
 def test_an_engine_without_rows_is_refused(curator):
     class Counting:
         def run(self, aggregation):
@@ -280,6 +286,7 @@ def test_an_engine_without_rows_is_refused(curator):
     assert spent(curator) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("condition", ["age > 200", "ward = 'Z'"])
 def test_no_rows_are_learned_from_like_any_other(curator, condition):
     # Whether there are rows is private, so this may not be an error.
@@ -287,6 +294,7 @@ def test_no_rows_are_learned_from_like_any_other(curator, condition):
     assert model.coef_.shape == (1, 4)
 
 
+@pytest.mark.slow
 def test_labels_outside_the_classes_are_left_out_without_a_word(curator):
     model = curator.fit(logistic(classes=[0, 1, 2]), "SELECT age, grade FROM visits", "grade", "ada", 1)
     assert model.classes_.tolist() == [0, 1, 2]
@@ -380,6 +388,7 @@ def test_features_are_read_by_what_is_declared():
         known.table({"day": []})
 
 
+@pytest.mark.slow
 def test_the_price_is_the_one_that_was_named(curator):
     # Gaussian noise is planned for a little less, so that the ledger charges 3 and not 3.2.
     for method in ("output", "objective", "gradient", "newton"):
@@ -390,6 +399,7 @@ def test_the_price_is_the_one_that_was_named(curator):
         assert model.guarantee_.epsilon <= 3
 
 
+@pytest.mark.slow
 def test_a_delta_may_be_named_and_a_large_one_is_warned_of(curator):
     model = curator.analyst("ada").fit(logistic(), QUESTION, target="died", epsilon=1, delta=1e-6)
     assert model.guarantee_.delta == Fraction(1, 10**6)
@@ -397,6 +407,7 @@ def test_a_delta_may_be_named_and_a_large_one_is_warned_of(curator):
         curator.analyst("ada").fit(logistic(rows=100_000), QUESTION, target="died", epsilon=1, delta=1e-5)
 
 
+@pytest.mark.slow
 def test_the_public_door_is_tacit_open(tmp_path):
     given = {**policy(), "ledger": {"store": str(tmp_path / "books"), "witness": str(tmp_path / "witness")}}
     with tacit.open(given, data={"visits": frame(), "people": PEOPLE, "wards": WARDS}) as curator:

@@ -26,6 +26,7 @@ def boosted(**more) -> HistGradientBoostingClassifier:
     return HistGradientBoostingClassifier(**{"rows": 1200, "max_iter": 6, **more})
 
 
+@pytest.mark.slow
 def test_trees_are_learned_charged_and_free_the_second_time(curator):
     ada = curator.analyst("ada")
     model = ada.fit(boosted(), QUESTION, target="died", epsilon=8)
@@ -40,6 +41,7 @@ def test_trees_are_learned_charged_and_free_the_second_time(curator):
     assert spent(curator, "ada") == paid
 
 
+@pytest.mark.slow
 def test_numbers_are_predicted_within_the_policys_bounds(curator):
     model = curator.analyst("ada").fit(
         HistGradientBoostingRegressor(rows=1200, max_iter=6, missing=0),
@@ -51,6 +53,7 @@ def test_numbers_are_predicted_within_the_policys_bounds(curator):
     assert 0 <= found[0] < found[1] - 30 and found[1] <= 150
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [DecisionTreeClassifier, RandomForestClassifier])
 def test_single_trees_and_forests(curator, kind):
     model = curator.analyst("ada").fit(kind(rows=1200), QUESTION, target="died", epsilon=8)
@@ -58,6 +61,7 @@ def test_single_trees_and_forests(curator, kind):
     assert model.predict(rows).tolist() == [False, True] and type(model) is kind
 
 
+@pytest.mark.slow
 def test_every_setting_has_a_key_of_its_own(curator):
     policy = curator.policy.asked_by("ada")
 
@@ -75,6 +79,7 @@ def test_what_is_the_policys_to_say_is_refused(curator):
     assert caught.value.fix == "leave categorical_features out"
 
 
+@pytest.mark.slow
 def test_work_is_limited_by_public_numbers(curator):
     limits = {"most_levels": 200, "most_tree_cells": 2**22}
     for more, what in (

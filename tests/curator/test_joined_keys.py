@@ -226,6 +226,7 @@ def test_a_key_that_no_public_table_has_is_not_listed(sql: str) -> None:
 SQL = "SELECT p.k, COUNT(*) AS n FROM v JOIN p ON p.k = v.k GROUP BY p.k"
 
 
+@pytest.mark.slow
 def test_a_list_that_is_too_long_is_not_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setattr("tacit.plan.joined_keys.MAX_GROUPS", 3)
     policy = policy_of(groups=3, rows=3, delta=True)

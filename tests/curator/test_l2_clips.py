@@ -80,6 +80,7 @@ def errors(plan: Plan, rows: list[dict[str, int]], stored: bytes | None = None) 
     return clip.norm, float(np.mean([abs(row["n"] - truth[row["g"]]) for row in answer]))
 
 
+@pytest.mark.slow
 def test_gaussian_noise_is_taken_where_units_have_many_rows_in_many_groups():
     # At delta 1e-6 a clip C of L1 has an error of C, and one of L2 of about 4.2 C: 100 rows lie in about 80 groups, so
     # their L2 norm is about 11, and 4.2 times 12 is half of 100.
@@ -90,6 +91,7 @@ def test_gaussian_noise_is_taken_where_units_have_many_rows_in_many_groups():
     assert error < 0.75 * larger
 
 
+@pytest.mark.slow
 def test_laplace_noise_stays_where_units_have_few_rows():
     norm, _ = errors(planned(BY_GROUP, visits(**DELTA)), rows_of(600, 3))
     assert norm == 1
@@ -157,6 +159,7 @@ def test_members_of_a_question_made_of_several_share_the_delta():
     assert plan.epsilon_delta <= (1, Fraction(1, 10**6))
 
 
+@pytest.mark.slow
 def test_the_norm_is_stored_and_said_where_it_is_l2():
     policy = visits(**DELTA)
     plan = planned(BY_GROUP, policy)
@@ -189,6 +192,7 @@ def test_questions_of_before_are_found():
     assert RECORDED in {each.key[:16] for each in former}
 
 
+@pytest.mark.slow
 def test_an_answer_of_before_is_given_again(tmp_path, monkeypatch):
     table = {"unit": "who", "max_rows": "auto", "columns": COLUMNS}
     policy = policy_of({"visits": table}, **DELTA, epsilon=10)

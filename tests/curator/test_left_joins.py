@@ -149,6 +149,7 @@ def test_a_left_join_is_that_of_plain_sql(source: str, both: Both) -> None:
     both.check(f"SELECT COUNT(b.x) AS x, SUM(b.x) AS sx, COUNT(b.y) AS y, SUM(b.y) AS sy FROM {source}")
 
 
+@pytest.mark.slow
 def test_an_unmatched_row_holds_nothing(tmp_path, ones) -> None:
     # Three rows on the left, one of them matched by a row whose x is 7: COUNT 1 and SUM 7, not 3 and 7 + 2 * 5.
     one = {"x": 5, "y": 2.0, "z": 1, "k": "a"}

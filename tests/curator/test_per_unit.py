@@ -267,6 +267,7 @@ def test_a_sorted_copy_and_the_reference_say_the_same_where_none_does(monkeypatc
     engine.close()
 
 
+@pytest.mark.slow
 def test_the_answer_says_what_the_caps_cut_off(shop):
     answer = shop.ask("SELECT AVG(n) FROM (SELECT customer, COUNT(*) AS n FROM orders GROUP BY customer)")
     assert "COUNT(*) counts at most 60 of each customer, as the policy's caps say." in answer.notes

@@ -296,6 +296,7 @@ def test_the_choice_is_fair(tmp_path):
     assert len(kept) == 35
 
 
+@pytest.mark.slow
 def test_rows_that_are_units_and_joins_are_answered_by_sql(wide):
     loaded, engine = wide
     for question in ("SELECT COUNT(*) FROM things", "SELECT COUNT(*) FROM visits JOIN orders USING (who)"):
@@ -304,6 +305,7 @@ def test_rows_that_are_units_and_joins_are_answered_by_sql(wide):
         assert engine.run(node) == engine._compute_in_sql(limit_joins(node))
 
 
+@pytest.mark.slow
 def test_a_copy_is_used_through_ask(tmp_path):
     write(tmp_path, database(random.Random(2), 30, 400))
     prepare(load(policy(tmp_path)), lambda what, share: None)
@@ -312,6 +314,7 @@ def test_a_copy_is_used_through_ask(tmp_path):
     assert len(answer.to_dict()["rows"]) == 4
 
 
+@pytest.mark.slow
 def test_a_copy_is_made_by_whoever_opens_first_and_is_the_owners_alone(tmp_path):
     write(tmp_path, database(random.Random(2), 30, 400))
     told: list[str] = []
@@ -373,6 +376,7 @@ def test_a_policy_without_a_file_has_none_to_make(tmp_path):
         assert locate_copy(load(entries)) is None
 
 
+@pytest.mark.slow
 def test_a_large_source_is_read_into_a_file_beside_the_ledger(tmp_path, monkeypatch):
     write(tmp_path, database(random.Random(2), 3, 20))
     entries = policy(tmp_path)

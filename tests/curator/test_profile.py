@@ -224,6 +224,7 @@ def flatten(plan: ChargedProfile, engine: Any) -> list[int]:
     return [count for cells in counts(plan, engine).values() for count in cells]
 
 
+@pytest.mark.slow
 def test_noise_of_the_stated_scale_is_added():
     # The mean of |noise| over n cells is 2q/(1 - q^2), about the scale; 1,000 cells have a deviation of 3% of it. A
     # fifth off is 6 deviations: a false alarm has probability below 1e-8.
@@ -244,6 +245,7 @@ def test_epsilon_is_shared_by_all_histograms():
     assert ChargedProfile.make(policy(unit="row"), 1).scale == 7
 
 
+@pytest.mark.slow
 def test_private_keys_need_a_delta_and_many_units():
     rows = [{"who": n, **dict.fromkeys(VALUES), "note": "common" if n else "lonely"} for n in range(2000)]
     with_delta, without = policy(), policy(delta=0)
@@ -285,6 +287,7 @@ def test_no_values_fail(name, epsilon):
     render_lines(propose_lines(loaded, profile))
 
 
+@pytest.mark.slow
 def test_a_planted_extreme_value_is_not_seen():
     rows = [{"who": n, **dict.fromkeys(VALUES), "cost": 1e14 if n == 0 else 100.0} for n in range(3000)]
     loaded = policy()
@@ -329,6 +332,7 @@ def curator(tmp_path, some_visits):
         yield opened
 
 
+@pytest.mark.slow
 def test_a_profile_is_charged_once_to_all_and_to_no_analyst(curator):
     first = curator.profile(epsilon=2)
     again = curator.profile(epsilon=2)
@@ -342,6 +346,7 @@ def test_a_profile_is_charged_once_to_all_and_to_no_analyst(curator):
     assert other.stored != first.stored and curator.ledger.overall().spent.epsilon == 3 * GRAINS_PER_EPSILON
 
 
+@pytest.mark.slow
 def test_a_profile_beyond_the_overall_budget_is_refused_before_data_is_read(curator):
     curator.engine.run = None  # which would fail
     with pytest.raises(Refused, match="budget"):
@@ -361,6 +366,7 @@ def test_a_failure_after_the_charge_is_spent_and_tells_nothing(curator):
     assert find_profile(curator.ledger) is None
 
 
+@pytest.mark.slow
 def test_analysts_see_the_profile_for_nothing_and_after_the_policy_has_changed(curator, tmp_path, some_visits):
     ada = curator.analyst("ada")
     assert "profile" not in ada.schema.to_dict()
@@ -376,6 +382,7 @@ def test_analysts_see_the_profile_for_nothing_and_after_the_policy_has_changed(c
         assert opened.analyst("ada").schema.profile == profile
 
 
+@pytest.mark.slow
 def test_caps_and_analysts_have_no_part_in_the_key_but_rows_and_noise_have():
     key = ChargedProfile.make(policy(), 1).key
     loaded = policy()
@@ -396,6 +403,7 @@ def test_the_key_of_a_recorded_profile_stays():
     assert ChargedProfile.make(policy(), 1).key == RECORDED
 
 
+@pytest.mark.slow
 def test_only_private_tables_that_are_there_are_profiled(curator):
     with pytest.raises(ParameterError, match="there is no table wards") as raised:
         curator.profile(epsilon=1, tables=["wards"])
@@ -418,6 +426,7 @@ def exact(tmp_path, visits):
         yield opened
 
 
+@pytest.mark.slow
 def test_what_is_read_off_is_near_the_truth(exact):
     profile = exact.profile(epsilon=800)
     table = profile.table("visits")
@@ -435,6 +444,7 @@ def test_what_is_read_off_is_near_the_truth(exact):
     assert 0.2 < paid["true"] / (paid["true"] + paid["false"]) < 0.3
 
 
+@pytest.mark.slow
 def test_proposed_lines_can_stand_in_the_policy(exact, tmp_path):
     profile = exact.profile(epsilon=800)
     text = render_lines(propose_lines(exact.policy, profile))
@@ -456,6 +466,7 @@ def release_of_no_rows() -> bytes:
     return ChargedProfile.make(policy(), 1).release(plain_sql_over(policy(), []), Ones())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0, 1, 40, 62, -1])  # places from the middle, which stands for 0 rows
 def test_a_bin_that_is_shown_by_mistake_proposes_rows_that_a_policy_may_name(size):
     loaded = policy()
@@ -474,6 +485,7 @@ def test_what_it_takes_to_be_seen_is_known_beforehand():
     assert "a bin is shown where about" in str(found)
 
 
+@pytest.mark.slow
 def test_bounds_that_are_to_be_filled_in_are_not_declared_in_a_draft(visits, tmp_path):
     unfilled = tables()
     unfilled["visits"]["columns"] = COLUMNS | {"cost": {"type": "float", "lower": "?", "upper": "?"}}

@@ -222,6 +222,7 @@ def test_what_would_be_another_number_is_refused(sql: str, words: str, fix: str)
     assert words in refused.value.what and fix in refused.value.fix
 
 
+@pytest.mark.slow
 def test_it_needs_no_delta_and_is_charged_as_declared_keys_are(tmp_path: Any) -> None:
     data = database(random.Random(5))
     data["p"] = [{"k": key, "s": 1, "x": 3} for key in "abcdef"]

@@ -33,6 +33,7 @@ def curator(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Curator]
         yield opened
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("curator", "dialect", "each"),
     [

@@ -414,6 +414,7 @@ def test_the_answer_is_that_of_plain_sql(text, clinic):
             assert not any(row)  # a declared key that does not occur: nothing, or NULL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", CHOICES)
 def test_a_choice_at_a_high_price_is_that_of_plain_sql(text, clinic):
     assert sorted(clinic.ask(text)) == sorted(clinic.sql(text))

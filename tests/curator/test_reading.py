@@ -269,6 +269,7 @@ def test_check_says_it_too(tmp_path):
             _check_data(load(policy_of(REFUSED[made][0](folder), folder)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())])
 def test_frames_that_are_not_utf8_are_said_at_open(kind, tmp_path):
     broken = not_utf8(DX)
@@ -334,6 +335,7 @@ def test_one_unit_is_stored_in_one_way(made, through, tmp_path):
     assert caught.value.fix
 
 
+@pytest.mark.slow
 def test_what_leads_to_a_unit_is_stored_in_one_way(tmp_path):
     for made in ("integers", "decimals of two scales", "uuid and text"):
         (tmp_path / made).mkdir()
@@ -369,6 +371,7 @@ def test_whatever_happens_to_a_file_an_epoch_stays_what_it_was(tmp_path):
         assert not ada.ask(text, epsilon=1).receipt.repeat
 
 
+@pytest.mark.slow
 def test_other_data_needs_a_new_epoch(tmp_path):
     source = parquet(PLAIN)(tmp_path)
     policy = policy_of(source, tmp_path)
@@ -389,6 +392,7 @@ def test_other_data_needs_a_new_epoch(tmp_path):
         tacit.open(policy)
 
 
+@pytest.mark.slow
 def test_the_rows_of_a_frame_may_come_in_another_order_but_not_change(tmp_path):
     table, policy = pa.table(PLAIN), policy_of(None, tmp_path)
     tacit.open(policy, data={"visits": table}).close()
@@ -443,6 +447,7 @@ def test_a_copy_is_made_of_floats_that_are_none(values, kind, tmp_path):
     assert answer.to_dict()["rows"][0]["s"]["value"] == pytest.approx(sum(np.clip(known, 0, 100)), abs=40)
 
 
+@pytest.mark.slow
 def test_no_copy_is_made_of_what_cannot_be_read(tmp_path):
     pytest.importorskip("numba", reason="a prepared copy is read with numba")
     for number, made in enumerate(["not UTF-8, in pages", "a collated column", "files of different types"]):
@@ -468,6 +473,7 @@ def test_a_unit_is_found_whatever_letters_the_policy_writes_it_in(tmp_path: Path
         assert curator.analyst("ada").ask("SELECT COUNT(*) AS n FROM t", epsilon=0.5).receipt.entry
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["_find_tables", "_digest_sources", "write_sorted_table"])
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_a_file_that_changes_while_it_is_read_is_the_owners_error(kind, step, tmp_path, monkeypatch):

@@ -70,6 +70,7 @@ def test_days_between_the_bounds_are_public_keys(ada: Analyst) -> None:
     assert list(answer) == [{"day": moment(29), "n": 96}, {"day": moment(30), "n": 92}, {"day": moment(31), "n": 96}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["CAST(t AS DATE)", "t::date", "d", "CAST(DATE_TRUNC('day', t) AS DATE)"])
 def test_a_date_of_a_timestamp_is_the_date_in_the_zone(ada: Analyst, key: str) -> None:
     answer = ask(ada, f"SELECT {key} AS day, COUNT(*) AS n FROM visits GROUP BY 1")
@@ -173,6 +174,7 @@ def test_a_constant_beyond_the_bounds_is_noted(ada: Analyst) -> None:
     assert any("t is declared from 2025-03-29 00:00:00 to 2025-03-31 23:59:59.999999" in note for note in notes)
 
 
+@pytest.mark.slow
 def test_ibis_names_and_compares_timestamps(ada: Analyst) -> None:
     ibis = pytest.importorskip("ibis", reason="an extra")
     visits = ada.table("visits")

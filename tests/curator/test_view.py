@@ -63,6 +63,7 @@ def opened(**table_caps: Any):
     return policy, open_engine(policy, DATA)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table_caps", "total", "grouped"),
     [
@@ -85,6 +86,7 @@ def test_the_rows_that_the_caps_leave(table_caps, total, grouped):
     engine.close()
 
 
+@pytest.mark.slow
 def test_without_rows_nothing_is_left_out():
     policy, engine = opened(max_groups=2, max_rows_per_group=3)
     engine.close()
@@ -105,6 +107,7 @@ def test_where_a_clip_is_chosen_there_are_no_caps_to_leave_rows_out():
     engine.close()
 
 
+@pytest.mark.slow
 def test_the_caps_beside_a_chosen_clip_are_those_of_other_questions():
     # at most 3 rows of a unit: min(10, 3) + 2 + 1, with groups and without
     policy, engine = opened(max_rows={"auto_up_to": 3})

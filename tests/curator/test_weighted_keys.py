@@ -103,6 +103,7 @@ def test_fixed_caps_select_keys_as_before():
     assert not isinstance(median.shown.mechanism, WeightedGaussianSelection)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), 1, 10])
 def test_the_way_that_needs_fewer_units_is_taken(epsilon, neighbors):

@@ -77,6 +77,7 @@ def test_an_interrupted_build_leaves_nothing(tmp_path: Path, monkeypatch: pytest
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_columns_are_what_the_policy_declares(policy_path: Path, policy: dict[str, Any]) -> None:
     found = {name: kind for name, kind, *_ in rows(policy_path, "DESCRIBE visits")}
     declared = policy["tables"]["visits"]["columns"]
@@ -111,6 +112,7 @@ def test_declared_values_are_the_values(policy_path: Path, policy: dict[str, Any
     assert "values" not in columns["diagnosis"]
 
 
+@pytest.mark.slow
 def test_bounds_cover_all_but_the_costliest(policy_path: Path, policy: dict[str, Any]) -> None:
     columns = policy["tables"]["visits"]["columns"]
     for name in ("age", "nights"):
@@ -145,6 +147,7 @@ def test_most_patients_come_seldom_and_a_few_all_year(policy_path: Path) -> None
     assert most > 100
 
 
+@pytest.mark.slow
 def test_the_caps_lose_few_rows(policy_path: Path, policy: dict[str, Any]) -> None:
     table = policy["tables"]["visits"]
     caps = table["max_groups"], table["max_rows_per_group"]

@@ -200,6 +200,7 @@ def test_patterns():
         assert is_like(text, pattern) is expected, (text, pattern)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(1000), deadline=None, derandomize=True)
 @given(st.text("ab.", max_size=12), st.text("ab.%_", max_size=8))
 def test_patterns_are_those_of_regular_expressions(text: str, pattern: str) -> None:

@@ -22,6 +22,7 @@ def guess(*values: str | None) -> Type:
         return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "kind"),
     [

@@ -104,6 +104,7 @@ def drawn(seed: int, most: int) -> list[Row]:
     return [(u, rng.randint(0, 9), rng.randint(0, 9)) for u in range(3) for _ in range(rng.randint(0, most))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", JOINED)
 def test_where_no_unit_has_more_rows_the_join_is_as_it_is_written(sql: str) -> None:
     tables = {"a": rows_of(drawn(1, 8)), "b": rows_of(drawn(2, 8))}
@@ -180,6 +181,7 @@ LOOKED_UP = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", LOOKED_UP)
 def test_rows_of_one_unit_are_looked_up_one_by_one(sql: str) -> None:
     """With joins in another order than written, 30,000 rows of one unit would be matched with 30,000 others."""

@@ -61,6 +61,7 @@ def test_a_categorical_column_of_polars_is_digested():
     assert digest_frame(pa.table(frame)) == digest_frame(TABLE)
 
 
+@pytest.mark.slow
 def test_a_view_is_known_by_its_rows(tmp_path):
     """It may read another file, or draw random numbers: then other data comes of the same file."""
     (tmp_path / "rows.csv").write_text("who,x\n1,2\n3,4\n")

@@ -29,6 +29,7 @@ def rows(tmp_path):
     made.close()
 
 
+@pytest.mark.slow
 def test_texts_by_how_frequent_they_are(rows):
     facts = rows.describe_column("t", "kind")
     assert (facts.rows, facts.present, facts.distinct) == (5, 4, 2)
@@ -37,6 +38,7 @@ def test_texts_by_how_frequent_they_are(rows):
     assert rows.count_people("t", "kind", None) == {"tea": 3, "cake": 1}
 
 
+@pytest.mark.slow
 def test_numbers_with_decimal_commas_lie_in_bars(rows):
     facts = rows.describe_column("t", "amount")
     assert (facts.present, facts.low, facts.high) == (4, 1.5, 100.0)
@@ -44,6 +46,7 @@ def test_numbers_with_decimal_commas_lie_in_bars(rows):
     assert facts.bars == (2, 1, *([0] * 21), 1)
 
 
+@pytest.mark.slow
 def test_what_bounds_and_keys_leave_out(rows):
     assert rows.count_outside("t", "amount", ("0", "9")) == 1  # 100; what is missing is not outside
     assert rows.count_outside("t", "amount", ("2", "200")) == 1  # 1.5
@@ -54,15 +57,18 @@ def test_what_bounds_and_keys_leave_out(rows):
     assert rows.count_other("t", "kind", ["it's"]) == 4
 
 
+@pytest.mark.slow
 def test_rows_of_people(rows):
     assert rows.describe_people("t", "who") == RowsPerPerson(people=2, without=1, median=1, high=3, most=3)
 
 
+@pytest.mark.slow
 def test_groups_have_their_exact_numbers(rows):
     assert rows.measure_groups("t", "kind", ["amount"]) == {"tea": (3, 2.0), "cake": (1, 9.0)}
     assert rows.measure_groups("t", "") == {"": (5,)}
 
 
+@pytest.mark.slow
 def test_frames_have_the_values_as_they_were(rows):
     frame = rows.load_frames(["t"])["t"]
     assert frame["at"].to_pylist()[0].replace(tzinfo=None) == datetime.datetime(2025, 1, 1, 10)
@@ -77,6 +83,7 @@ def test_only_the_first_rows_are_looked_at(tmp_path, monkeypatch):
     made.close()
 
 
+@pytest.mark.slow
 def test_names_that_need_quotes(tmp_path):
     (tmp_path / "t.csv").write_text('"a ""b""; DROP","Größe (cm)"\nx,1\ny,3\n')
     made = SourceRows(tmp_path / "t.csv", duckdb.read_columns(tmp_path / "t.csv"))
@@ -97,12 +104,14 @@ def shop(tmp_path):
     made.close()
 
 
+@pytest.mark.slow
 def test_people_are_counted_over_foreign_keys(shop):
     to_order, to_item = KeyStep("order_id", "orders", "id"), KeyStep("item_id", "items", "id")
     assert shop.count_people("items", "product", "customer_id", [to_order]) == {"tea": 40, "drug": 1}
     assert shop.count_people("marks", "mark", "customer_id", [to_item, to_order]) == {"common": 40, "rare": 1}
 
 
+@pytest.mark.slow
 def test_people_who_cannot_be_counted_are_not_rows(shop):
     assert shop.count_people("items", "product", "customer_id") == {}
     assert shop.count_people("items", "product", "customer_id", [KeyStep("order_id", "orders", "gone")]) == {}
@@ -110,6 +119,7 @@ def test_people_who_cannot_be_counted_are_not_rows(shop):
     assert shop.count_people("items", "product", "customer_id", [KeyStep("order_id", "gone", "id")]) == {}
 
 
+@pytest.mark.slow
 def test_a_key_that_leads_to_several_people_counts_for_none(tmp_path):
     (tmp_path / "orders.csv").write_text("id,customer_id\n" + "".join(f"1,{n}\n" for n in range(30)) + "2,99\n")
     (tmp_path / "items.csv").write_text("order_id,product\n1,drug\n2,tea\n")
@@ -119,6 +129,7 @@ def test_a_key_that_leads_to_several_people_counts_for_none(tmp_path):
     made.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["v", "k", "n", "bin", "held", "key", "onward", "step0", "people", "1"])
 def test_no_name_of_a_column_is_taken_for_one_of_ours(tmp_path, name):
     lines = "".join(f"{n % 3},{n},{'ab'[n % 2]}\n" for n in range(12))
@@ -136,6 +147,7 @@ def test_no_name_of_a_column_is_taken_for_one_of_ours(tmp_path, name):
     made.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "filled"),
     [

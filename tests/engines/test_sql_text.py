@@ -101,6 +101,7 @@ def test_the_check_sees_what_is_called(called):
     assert found == {"REGEXP_LIKE", "REPEAT", "RAND"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ADVERSARIAL)
 def test_texts_and_names_are_quoted(value):
     name, text = scalars.quote_name, scalars.quote_text
@@ -131,6 +132,7 @@ def test_texts_and_names_are_quoted(value):
 NAMES = ["k0", "k1", "a0", "unit", "kept", "place", "size", "left_rows", "right_rows", "t"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("taken", NAMES)
 def test_columns_may_have_the_names_that_statements_use(taken):
     with duckdb.connect(":memory:") as connection:

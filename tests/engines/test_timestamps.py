@@ -54,6 +54,7 @@ def read(values: pa.Array, stored: str, zone: str = "UTC", reader: Any = read_ti
         return [row[0] for row in connection.execute(f"SELECT {reader('c', stored, zone)} FROM here").fetchall()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zone", ["UTC", *ZONES])
 def test_an_instant_is_what_the_clock_of_the_zone_showed(zone: str) -> None:
     rng = random.Random(zone)
@@ -69,6 +70,7 @@ def test_an_instant_is_what_the_clock_of_the_zone_showed(zone: str) -> None:
     assert read(stored, INSTANT, zone, read_date) == [moment.date() for moment in local]
 
 
+@pytest.mark.slow
 def test_both_passes_of_an_hour_that_a_clock_shows_twice_are_that_hour() -> None:
     # Summer time ended in Zurich on 2025-10-26 at 01:00 UTC: 02:30 was shown at 00:30 UTC and at 01:30 UTC.
     instants = [datetime.datetime(2025, 10, 26, hour, 30, tzinfo=UTC) for hour in (0, 1)]
@@ -83,6 +85,7 @@ def test_a_time_without_a_zone_is_read_as_it_is() -> None:
     assert read(pa.array(times, pa.timestamp("us")), "TIMESTAMP", "Europe/Zurich") == expected
 
 
+@pytest.mark.slow
 def test_every_stored_type_of_a_time_means_the_same() -> None:
     wanted = moments(random.Random(1), COUNT)
     for unit, name, size in (("s", "TIMESTAMP_S", SECOND), ("ms", "TIMESTAMP_MS", 1000), ("us", "TIMESTAMP", 1)):
@@ -101,6 +104,7 @@ def test_nanoseconds_are_cut_off_toward_the_earlier_time() -> None:
     assert read(pa.array(stored, pa.int64()).cast(pa.timestamp("ns")), "TIMESTAMP_NS") == expected
 
 
+@pytest.mark.slow
 def test_no_stored_time_raises_and_what_is_no_time_is_null() -> None:
     far = [2**63 - 1, -(2**63) + 1, 2**62, -(2**62), LAST - UNIX_EPOCH + 1, -UNIX_EPOCH - 1]
     assert read(pa.array(far, pa.int64()).cast(pa.timestamp("us")), "TIMESTAMP") == [None] * 6
@@ -118,6 +122,7 @@ def test_no_stored_time_raises_and_what_is_no_time_is_null() -> None:
                     assert connection.execute(f"SELECT {reading} FROM {source}").fetchall() == [(None,)]
 
 
+@pytest.mark.slow
 def test_a_clock_that_would_show_another_year_shows_the_first_or_the_last_moment() -> None:
     ends = pa.array([-UNIX_EPOCH, LAST - UNIX_EPOCH], pa.int64()).cast(pa.timestamp("us", "UTC"))
     assert read(ends, INSTANT, "America/New_York")[0] == 0
@@ -154,11 +159,13 @@ TEXTS: dict[str, datetime.datetime | None] = {
 }
 
 
+@pytest.mark.slow
 def test_texts_are_read_as_iso_8601_with_and_without_an_offset() -> None:
     expected = [None if moment is None else to_microseconds(moment) for moment in TEXTS.values()]
     assert read(pa.array(list(TEXTS)), "VARCHAR", "Europe/Zurich") == expected
 
 
+@pytest.mark.slow
 def test_what_was_lost_is_counted_for_the_owner() -> None:
     frame = pa.table(
         {
@@ -174,6 +181,7 @@ def test_what_was_lost_is_counted_for_the_owner() -> None:
         engine.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "stored"), [("timestamp", "us"), ("date", "us"), ("timestamp", "ns")])
 def test_a_time_that_is_cut_or_moved_is_no_unit(kind: str, stored: str) -> None:
     frame = pa.table({"t": pa.array([0, 1], pa.int64()).cast(pa.timestamp(stored))})
@@ -308,6 +316,7 @@ PARTS = {
 }
 
 
+@pytest.mark.slow
 def test_functions_of_timestamps_are_those_of_python_s_calendar() -> None:
     for number in moments(random.Random(3), COUNT):
         moment = to_datetime(number)

@@ -51,6 +51,7 @@ def test_whole_numbers_with_a_knot_each_are_marks():
     assert hats.positions(0).tolist() == [0, 1, 2, 3]
 
 
+@pytest.mark.slow
 def test_it_learns_what_no_line_can():
     line = LogisticRegression(1, bits=partial(ReplayBits, b"line"), **PUBLIC).fit(ROWS, MIDDLE)
     found = model().fit(ROWS, MIDDLE)
@@ -61,6 +62,7 @@ def test_it_learns_what_no_line_can():
     assert np.ptp(flat) < np.ptp(heights) / 3
 
 
+@pytest.mark.slow
 def test_it_is_logistic_regression_on_hats_and_has_its_guarantee():
     found = model(knots=[5, 3]).fit(ROWS, MIDDLE)
     inner = LogisticRegression(
@@ -79,6 +81,7 @@ def test_it_is_logistic_regression_on_hats_and_has_its_guarantee():
     assert epsilon_delta.epsilon(found.loss_, float(found.guarantee_.delta)) <= 1
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_read_as_declared():
     holes = ROWS.copy()
     holes[::7, 1] = np.nan

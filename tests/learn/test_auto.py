@@ -94,6 +94,7 @@ def test_gaussian_methods_need_a_delta(name):
         plan_method(name, facts(delta=0), LogisticLoss(), None)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 30))
 def test_no_row_decides(seed, count):

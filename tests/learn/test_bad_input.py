@@ -183,6 +183,7 @@ def test_rows_of_one_class_are_learned_from(kind):
     assert (model.predict(ROWS) == 0).mean() > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_weights_are_refused_where_the_number_of_rows_is_public(kind):
     # A row of weight 1 that is replaced by one of weight 0 would change the number of rows that a fit is planned for.

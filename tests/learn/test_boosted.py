@@ -52,6 +52,7 @@ def regressor(**more) -> HistGradientBoostingRegressor:
     return HistGradientBoostingRegressor(**{"epsilon": 2, "target_bounds": (0, 100), "bits": BITS, **PUBLIC, **more})
 
 
+@pytest.mark.slow
 def test_it_learns_what_no_sum_of_columns_can():
     sums = AdditiveClassifier(2, classes=[False, True], bits=BITS, **PUBLIC).fit(ROWS, CORNERS)
     found = model().fit(ROWS, CORNERS)
@@ -61,6 +62,7 @@ def test_it_learns_what_no_sum_of_columns_can():
     assert np.array_equal(found.decision_function(ROWS) > 0, found.predict(ROWS))
 
 
+@pytest.mark.slow
 def test_several_classes():
     which = (ROWS[:, 0] > 3).astype(int) + (ROWS[:, 0] > 7)
     found = model(classes=["a", "b", "c"], epsilon=4).fit(ROWS, np.array(["a", "b", "c"])[which])
@@ -70,6 +72,7 @@ def test_several_classes():
     assert np.allclose(np.exp(found.predict_log_proba(ROWS[:50])), shares)
 
 
+@pytest.mark.slow
 def test_numbers_are_predicted_within_their_bounds():
     target = 20 + 50 * CORNERS + ROWS[:, 2]
     found = regressor().fit(ROWS, target)
@@ -97,6 +100,7 @@ def test_the_guarantee_is_what_was_asked_for(epsilon, neighbors):
     assert epsilon_delta.epsilon(found.privacy_loss, found.guarantee.delta, by="zcdp") <= epsilon
 
 
+@pytest.mark.slow
 def test_noise_is_that_of_the_plan_and_depends_on_no_row():
     plan = model().plan(3)
     fitted = model().fit(ROWS[:100], CORNERS[:100])
@@ -123,6 +127,7 @@ def test_trees_are_stored_exactly():
             restore_trees(wrong, plan.bins, 2)
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_read_as_declared():
     holes = ROWS.copy()
     holes[::7, 2] = np.nan
@@ -154,6 +159,7 @@ def test_scikit_learns_checks():
         assert {check["check_name"] for check in found if check["status"] == "xfail"} == set(misses)
 
 
+@pytest.mark.slow
 def test_it_is_cloned_pickled_and_put_into_a_pipeline():
     found = model().fit(ROWS, CORNERS)
     again = pickle.loads(pickle.dumps(found))
@@ -162,6 +168,7 @@ def test_it_is_cloned_pickled_and_put_into_a_pipeline():
     assert make_pipeline(FunctionTransformer(), model()).fit(ROWS, CORNERS).score(ROWS, CORNERS) > 0.85
 
 
+@pytest.mark.slow
 def test_a_budget_admits_what_it_can():
     with budget(epsilon=0.1), pytest.raises(Refused, match="of this budget would cost epsilon"):
         cross_val_score(model(), ROWS, CORNERS, error_score="raise")

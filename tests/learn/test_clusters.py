@@ -76,6 +76,7 @@ def test_with_a_large_epsilon_it_is_scikit_learns(neighbors, delta):
     assert sorted(np.bincount(ours.predict(ROWS))) == sorted(np.bincount(plain.labels_))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("columns", "crowds"), [(2, 5), (8, 5), (5, 10)])
 def test_crowds_are_found_from_the_middle_of_the_bounds(columns, crowds):
     # one run of seven steps, against the points that the rows were drawn around
@@ -160,6 +161,7 @@ def test_two_centers_in_one_crowd_are_joined_for_one_in_two_crowds():
     assert rebalance(apart, 3, merging=True) == apart
 
 
+@pytest.mark.slow
 def test_with_hardly_any_budget_there_are_still_centers_within_the_bounds():
     for seed in range(10):
         fitted = model(epsilon=1e-3, bits=partial(ReplayBits, b"%d" % seed)).fit(ROWS)
@@ -226,6 +228,7 @@ def test_a_fit_that_is_stopped_is_charged_and_leaves_no_model():
         model().fit(ROWS, sample_weight=np.ones(4000))
 
 
+@pytest.mark.slow
 def test_clones_pickles_frames_and_pipelines():
     frame = pandas.DataFrame(ROWS, columns=["age", "score"])
     whole = make_pipeline(FunctionTransformer(), model().set_output(transform="pandas")).fit(frame)

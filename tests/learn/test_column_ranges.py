@@ -59,6 +59,7 @@ def test_a_row_changes_one_count_of_each_column():
     assert plan(neighbors=REPLACE).privacy_loss == LaplaceNoise(4, 4)
 
 
+@pytest.mark.slow
 def test_a_row_that_is_counted_twice_would_be_seen():
     # The same search finds a bin that two levels share, as one that is off by one would be.
     def planted(table):
@@ -116,6 +117,7 @@ def test_ranges_hold_the_values(values, bounds, low, high):
     assert low[0] <= lower[0] <= low[1] and high[0] <= upper[0] <= high[1]
 
 
+@pytest.mark.slow
 def test_noise_alone_leaves_the_bounds_or_parts_of_them():
     # No rows at all, 200 times: a range is inside of the bounds, and never empty.
     for number in range(200):
@@ -127,6 +129,7 @@ def settings(**more):
     return {"bounds": (-500.0, 500.0), "rows": 4000, "bits": partial(ReplayBits, b"fit"), **more}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [LogisticRegression, LinearSVC])
 def test_bounds_that_are_far_too_wide_cost_little(kind):
     # By the bounds alone a constant is predicted: half of the labels.
@@ -140,6 +143,7 @@ def test_bounds_that_are_far_too_wide_cost_little(kind):
     assert (np.abs(model.ranges_) < 4).all()
 
 
+@pytest.mark.slow
 def test_the_guarantee_is_the_declared_one_and_covers_both_releases():
     model = LogisticRegression(1, 1e-6, classes=[0, 1], **settings()).fit(NORMAL, SIDE)
     assert (model.guarantee_.epsilon, model.guarantee_.delta) == (1, Fraction(1, 10**6))
@@ -152,6 +156,7 @@ def test_the_guarantee_is_the_declared_one_and_covers_both_releases():
     assert planned.method.privacy_loss == rest
 
 
+@pytest.mark.slow
 def test_with_gaussian_noise_delta_is_shared():
     planned = LogisticRegression(1, 1e-6, classes=[0, 1], **settings(rows=10_000)).plan(20)
     ranges, norm = planned.scaling.ranges, planned.scaling.norm
@@ -159,6 +164,7 @@ def test_with_gaussian_noise_delta_is_shared():
     assert planned.facts.epsilon + ranges.epsilon + norm.epsilon == 1 == planned.guarantee.epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "learned"),
     [
@@ -195,6 +201,7 @@ def test_a_hinge_has_a_penalty_for_decisive_scores():
     assert fixed.method.penalty == pytest.approx(10)
 
 
+@pytest.mark.slow
 def test_with_bounds_a_fit_is_what_it_was():
     # A norm that changes nothing has no ranges either: the plan and the weights are the same, bit for bit.
     declared = LogisticRegression(1, classes=[0, 1], **settings(scaling="bounds")).fit(NORMAL, SIDE)
@@ -208,6 +215,7 @@ def test_predictions_are_those_of_the_coefficients_on_clipped_rows():
     assert np.allclose(inside @ model.coef_[0] + model.intercept_, model.decision_function(NORMAL))
 
 
+@pytest.mark.slow
 def test_a_search_learns_ranges_in_each_trial():
     model = LogisticRegression(classes=[0, 1], **settings(bits=None))
     bits = partial(ReplayBits, b"search")
@@ -227,6 +235,7 @@ def test_ranges_need_bounds():
         LogisticRegression(1, classes=[0, 1], **settings(scaling="ranges", bounds=None, norm=1)).fit(NORMAL, SIDE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "bounds"),
     [
@@ -258,6 +267,7 @@ def test_ranges_are_learned_from_rows_of_twenty_deviations_of_a_count(neighbors,
     assert declared[0] is None and declared[1] is not None
 
 
+@pytest.mark.slow
 def test_the_share_of_ranges_falls_with_the_rows():
     # 3 columns at epsilon 1 and a share s: 40 deviations of 3 sqrt(2)/s are 1357.6 rows at 1/8, 10861.2 at 1/64
     model = LogisticRegression(1, delta=1e-6, classes=[0, 1], bounds=(-9, 9))

@@ -77,6 +77,7 @@ def test_noise_beyond_the_grid_is_refused() -> None:
         planned("1e-15", "1e-12", columns=1000)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(1, 3), st.integers(1, 2), st.sampled_from([ADD, SWAP]))
 def test_a_neighbor_moves_the_sums_by_no_more_than_is_priced(
@@ -148,6 +149,7 @@ def test_the_law_of_the_noise_is_the_one_that_is_priced(delta: Any) -> None:
     assert stats.kstest(found[0] / 1.1, law.cdf).pvalue < ALARM
 
 
+@pytest.mark.slow
 def test_half_the_noise_is_caught_by_an_audit() -> None:
     # One row more, at a corner, seen along the direction in which it moves the sums: real noise of mu = 0.921 for
     # (1, 0.1); half of it has 1.842. With other seeds 2,000 runs proved an epsilon of at least 1.39 each of 40 times

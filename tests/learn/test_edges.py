@@ -254,6 +254,7 @@ def test_a_search_with_no_row_held_out_or_none_learned_from_ends_as_others_do(ne
     assert seen == {True}
 
 
+@pytest.mark.slow
 def test_a_score_of_predictions_that_are_not_finite_has_no_parity():
     model = Ridge(epsilon=1, target_bounds=(0, 1), bounds=(0, 1), rows=10).fit([[0.0], [1.0]], [0.0, 1.0])
     for wild in (np.nan, np.inf, 1e308):

@@ -139,6 +139,7 @@ def test_constructors_store_what_they_are_given():
         assert all(value is given for value in made.get_params().values())
 
 
+@pytest.mark.slow
 def test_the_model_is_linear_within_the_bounds():
     model = logistic().fit(ROWS, SIDE)
     assert model.coef_.shape == (1, 3) and model.intercept_.shape == (1,)
@@ -147,6 +148,7 @@ def test_the_model_is_linear_within_the_bounds():
     assert model.decision_function([[9.0, 0, 0]]) == pytest.approx(model.decision_function([[1.0, 0, 0]]))
 
 
+@pytest.mark.slow
 def test_three_classes_have_a_score_each_and_probabilities_that_add_up():
     model = logistic(classes=["c", "a", "b"], epsilon=20).fit(ROWS, np.array(["a", "b", "c"])[THIRD])
     assert model.classes_.tolist() == ["a", "b", "c"]
@@ -230,6 +232,7 @@ def test_rows_that_are_there_are_not_counted_under_add_remove():
     assert repr(model.plan(3, 2000).method) == repr(model.plan(3, 1000).method) == repr(model.plan(3).method)
 
 
+@pytest.mark.slow
 def test_a_fit_that_is_stopped_is_charged_and_leaves_no_model():
     model = logistic().fit(ROWS, SIDE)
     model.set_params(epsilon=3, bits=Stopping())
@@ -256,6 +259,7 @@ def test_noise_is_drawn_anew_unless_bits_are_given():
     assert same.tolist() == again.tolist()
 
 
+@pytest.mark.slow
 def test_no_warning_is_given():
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
@@ -263,6 +267,7 @@ def test_no_warning_is_given():
             estimator.fit(ROWS, target)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", range(4), ids=["two classes", "three classes", "hinge", "number"])
 def test_clones_and_pickles_are_what_they_copy(place):
     estimator, target = each_kind()[place]
@@ -274,6 +279,7 @@ def test_clones_and_pickles_are_what_they_copy(place):
     assert clone(fitted).fit(ROWS, target).coef_.tolist() == fitted.coef_.tolist()  # the same seed
 
 
+@pytest.mark.slow
 def test_frames_pipelines_and_column_transformers():
     frame = pandas.DataFrame({"age": 50 + 40 * ROWS[:, 0], "ward": np.array(["A", "B", "C"])[THIRD]})
     declared = OneHotEncoder(categories=[["A", "B", "C"]], handle_unknown="ignore", sparse_output=False)
@@ -288,6 +294,7 @@ def test_frames_pipelines_and_column_transformers():
         model.predict(pandas.DataFrame({"other": [1.0], "b": [1], "c": [1], "d": [1]}))
 
 
+@pytest.mark.slow
 def test_scikit_learns_searches_are_charged_every_fit_or_refused():
     # Two candidates on two folds and the refit: five fits of epsilon 2.
     with budget(epsilon=10, delta=1e-5) as spending:

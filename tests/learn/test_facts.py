@@ -91,6 +91,7 @@ def test_a_norm_alone_is_that_of_the_rows_themselves():
 number = st.floats(-1e6, 1e6)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(number, number), min_size=1, max_size=20),
     st.tuples(st.floats(-100, 0), st.floats(1, 100)),
@@ -109,6 +110,7 @@ def test_rows_are_within_the_norm_and_read_one_by_one(rows, bounds, norm, interc
     assert np.array_equal(known.read(table[:1]), read[:1])
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(number, number), min_size=1, max_size=20), st.sampled_from([0, 0.5]), st.sampled_from([1, 3]))
 def test_coefficients_in_own_units_say_the_same(rows, intercept, outputs):
     known = facts(bounds=([-7, 3], [50, 4]), norm=1.2, intercept=intercept)

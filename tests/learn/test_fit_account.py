@@ -117,6 +117,7 @@ def test_a_fit_is_charged_to_all_accounts_or_to_none():
     assert [len(read_account(path)) for path in (wide, narrow)] == [1, 1]
 
 
+@pytest.mark.slow
 def test_fits_side_by_side_never_overspend():
     # 40 threads want 1/10 each of a budget of 1: ten get it. Without one transaction for reading and writing more would
     path = account(1)
@@ -137,6 +138,7 @@ def test_fits_side_by_side_never_overspend():
     assert len(read_account(path)) == 10 and len(refused) == 30
 
 
+@pytest.mark.slow
 def test_processes_share_an_account_and_one_that_dies_has_spent():
     path = account(1)
 

@@ -101,6 +101,7 @@ def test_every_fit_is_charged_whoever_calls_it(caller):
     assert spending.guarantee_.epsilon == 10
 
 
+@pytest.mark.slow
 def test_threads_of_joblib_are_charged_and_never_overspend():
     with joblib.parallel_config(backend="threading"):
         with budget(epsilon=4) as spending:
@@ -364,6 +365,7 @@ def report_fit(_: int) -> str:
     return "fitted"
 
 
+@pytest.mark.slow
 def test_a_pool_of_forks_that_was_made_in_one_block_fits_in_the_next():
     with budget(epsilon=1) as first:
         pool = multiprocessing.get_context("fork").Pool(1)
@@ -468,6 +470,7 @@ def test_replacing_and_adding_rows_are_budgets_of_their_own():
     assert spending.spent_.epsilon == 3
 
 
+@pytest.mark.slow
 def test_many_fits_cost_less_than_their_sum():
     # Twenty fits at epsilon 0.1 are 2 by basic composition. Noise of gradients has a rho of about
     # (0.1)^2/(4 ln(1/delta)) each, so that they grow with the root of their number.

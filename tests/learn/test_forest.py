@@ -50,6 +50,7 @@ REGRESSORS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_classes_are_told_apart(kind):
     found = CLASSIFIERS[kind]().fit(ROWS, BANDS)
@@ -62,6 +63,7 @@ def test_classes_are_told_apart(kind):
     assert len(np.unique(found.apply(ROWS)[:, 0])) > 2  # not the root
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_three_classes_and_numbers(kind):
     which = np.digitize(ROWS[:, 0], [3, 6])
@@ -130,6 +132,7 @@ def test_scikit_learns_checks():
         assert len(found) > 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_they_are_cloned_pickled_budgeted_and_put_into_pipelines(kind):
     found = CLASSIFIERS[kind]().fit(ROWS, BANDS)
@@ -158,6 +161,7 @@ def test_settings_that_are_wrong_are_named(wrong):
         assert caught.value.fix
 
 
+@pytest.mark.slow
 def test_columns_are_drawn_without_the_rows():
     releases = TreeReleases.calibrate(
         Fraction(10**6),

@@ -90,6 +90,7 @@ def test_what_samples_cost_is_what_was_planned() -> None:
     assert method.noise.sigma < plan(LogisticLoss(), 1.0, steps=100).noise.sigma / 5
 
 
+@pytest.mark.slow
 @settings(max_examples=30 if FULL else 12)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(LOSSES), st.sampled_from([0.1, 1.0, 30.0]))
 def test_a_neighbor_moves_a_gradient_by_at_most_its_sensitivity(seed: int, loss: ConvexLoss, size: float) -> None:

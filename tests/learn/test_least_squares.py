@@ -80,6 +80,7 @@ def solve_by_signs(matrix, pull, first, second):
     return best
 
 
+@pytest.mark.slow
 def test_coordinate_descent_finds_the_minimizer():
     for seed in range(40):
         draw = np.random.default_rng(seed)
@@ -90,6 +91,7 @@ def test_coordinate_descent_finds_the_minimizer():
         assert found == pytest.approx(solve_by_signs(matrix, pull, first, second), abs=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_cost_is_that_of_ridge_by_sums_whatever_the_penalty_is(kind):
     ridge = Ridge(1, 1e-6, method="newton", **PUBLIC).plan(5)
@@ -108,6 +110,7 @@ def test_penalties_are_applied_to_the_same_released_sums():
     assert Lasso(1, 1e-6, alpha=50, **PUBLIC, bits=replayed()).fit(ROWS, TARGET).coef_.tolist() == [0] * 5
 
 
+@pytest.mark.slow
 def test_by_default_noise_alone_leaves_few_weights():
     # Two columns in a hundred of noise are beyond sqrt(2 ln(12)) = 2.23 deviations: 2.6 %; of 100 weights 2.6.
     zero = np.zeros(3000)
@@ -117,6 +120,7 @@ def test_by_default_noise_alone_leaves_few_weights():
     assert learned.coef_[0] > 0.3 and learned.score(ROWS, TARGET) > 0.6
 
 
+@pytest.mark.slow
 def test_directions_that_noise_hides_are_shortened_and_none_is_divided_by_noise():
     # Two columns that are the same: the normal equations have no single solution, and what noise makes of them has.
     twins = np.column_stack([ROWS[:, 0], ROWS[:, 0]])

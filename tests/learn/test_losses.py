@@ -118,6 +118,7 @@ def test_the_volume_bounds_the_determinant_of_one_row(loss):
         assert np.all(np.log1p(loss.curvature(scores, labels) * ratio) <= loss.volume(share, ratio) + 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 3, 10])
 def test_the_multinomial_volume_bounds_the_determinant_and_is_reached_by_equal_odds(classes):
     loss = MultinomialLoss(classes)

@@ -176,6 +176,7 @@ def test_a_goal_that_nothing_proves_ends_all_the_same():
     assert found.proved and found.steps == planned_steps(problem)
 
 
+@pytest.mark.slow
 def test_short_steps_reach_the_goal_from_anywhere(monkeypatch):
     # what stands behind the planned steps: 1 + 30/4 as a condition number, 8 ln(2 D penalty/goal) = 8 * 27 steps
     problem = made(LogisticLoss(), rows=30, penalty=1.0)

@@ -23,6 +23,7 @@ def draw_noise(generator: np.random.Generator, width: int, sigma: float) -> Arra
     return np.asarray((square + square.T) * (sigma / 2))
 
 
+@pytest.mark.slow
 def test_the_noise_of_these_tests_is_that_of_the_release() -> None:
     # diagonal: 2 z sigma/2, of deviation sigma; beside it (z + z') sigma/2, of deviation sigma/sqrt 2
     drawn = np.array([draw_noise(np.random.default_rng(number), 2, 3.0) for number in range(4000)])
@@ -67,6 +68,7 @@ def test_eigenvalues_without_noise_are_nearer_to_the_truth(exact: Array) -> None
     assert math.sqrt(denoised) < 0.5 * math.sqrt(raw)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0.0, 0.3, 2.0])
 def test_the_error_is_near_that_of_the_best_penalty(size: float) -> None:
     # p = b + noise of deviation 1 on curvatures that are known to a thousandth. On average over 400 draws it loses no

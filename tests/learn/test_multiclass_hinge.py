@@ -49,6 +49,7 @@ def find_nearest(point):
     return best
 
 
+@pytest.mark.slow
 def test_residuals_are_the_nearest_points_of_the_simplex():
     for scores, label, residual in zip(SCORES, LABELS, LOSS.residuals(SCORES, LABELS), strict=True):
         margins = scores - scores[int(label)] + 1
@@ -113,6 +114,7 @@ def test_scores_at_the_edges_of_doubles_have_finite_residuals():
         assert np.all(np.isfinite(found)) and np.all(np.linalg.norm(found, axis=1) <= loss.slope)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", list(Neighbors))
 def test_the_sum_moves_by_what_the_noise_is_for(neighbors):
     # All tables of up to two rows on a small grid, at weights where residuals are at their longest: in units of norm
@@ -147,6 +149,7 @@ def test_the_sum_moves_by_what_the_noise_is_for(neighbors):
         assert max(moves) > 0.99
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", "newton"])
 def test_three_classes_are_learned(method):
     model = LinearSVC(epsilon=4, classes=["c", "a", "b"], method=method, **PUBLIC)

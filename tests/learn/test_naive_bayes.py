@@ -80,6 +80,7 @@ def test_with_a_large_epsilon_it_is_scikit_learns(neighbors, delta):
     assert ours.predict_joint_log_proba(ROWS) == pytest.approx(plain.predict_joint_log_proba(ROWS), abs=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [1e-6, 0])
 @pytest.mark.parametrize("neighbors", list(Neighbors))
 def test_what_is_spent_is_within_the_guarantee(neighbors, delta):

@@ -124,6 +124,7 @@ def test_what_a_step_adds_has_its_claimed_law() -> None:
     assert far(noise) < kstwo.ppf(1 - 1e-9, noise.size) < min(far(noise / 1.5), far(noise * 1.5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
 def test_the_order_of_rows_changes_no_bit_of_the_weights(loss: ConvexLoss) -> None:
     features, labels = data(loss)
@@ -134,6 +135,7 @@ def test_the_order_of_rows_changes_no_bit_of_the_weights(loss: ConvexLoss) -> No
     assert np.array_equal(one, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
 def test_with_much_budget_a_few_steps_find_the_minimum(loss: ConvexLoss) -> None:
     features, labels = data(loss)

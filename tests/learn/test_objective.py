@@ -70,6 +70,7 @@ def test_the_noise_is_that_of_one_noisy_sum():
     assert float(plan.sigma) == pytest.approx(2 * float(gaussian_sigma(Fraction(1), Fraction(1, 10**9))), rel=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "part"), [(1000, 0.99), (10**6, 0.9), (10**8, 0.75)])
 def test_the_last_noise_is_small_beside_what_the_random_term_does(rows, part):
     # Along 100 weights the curvature is on average at most penalty + rows/400: rows of length one, a bend of 1/4.
@@ -81,6 +82,7 @@ def test_the_last_noise_is_small_beside_what_the_random_term_does(rows, part):
     assert plan.main.epsilon >= part
 
 
+@pytest.mark.slow
 def test_the_rule_for_the_penalty_has_the_units_of_the_features():
     one, other = planned(norm=1.0, features=50), planned(norm=10.0, features=50)
     assert other.penalty == pytest.approx(100 * one.penalty, rel=1e-5)
@@ -96,6 +98,7 @@ def test_the_rule_keeps_the_determinant_to_an_eighth_of_epsilon():
             assert profile.max_determinant_cost(loss, 4 / penalty) <= epsilon / 8 * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_more_noise_asks_for_a_larger_penalty_and_a_lower_cut():
     plans = [planned(epsilon, "1e-9", features=100) for epsilon in ("0.1", "1", "10")]
     assert [plan.penalty for plan in plans] == sorted((plan.penalty for plan in plans), reverse=True)
@@ -148,6 +151,7 @@ def test_the_same_bits_give_the_same_weights():
     assert one.tolist() == other.tolist() != third.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", [MultinomialLoss(3), SmoothedHinge(), HuberLoss(1.0)], ids=repr)
 def test_with_a_large_epsilon_the_weights_are_those_of_the_minimizer(loss):
     plan = planned("500", "1e-6", loss=loss, features=2, penalty=1.0)

@@ -144,6 +144,7 @@ def test_what_no_private_estimator_takes_is_refused(name):
     assert caught.value.fix == f"leave {name} out"
 
 
+@pytest.mark.slow
 def test_it_has_the_face_of_a_transformer():
     model = OneHotEncoder(**DECLARED)
     assert clone(model).get_params() == model.get_params()

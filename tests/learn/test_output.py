@@ -139,6 +139,7 @@ def test_the_same_bits_give_the_same_weights():
     assert one.tolist() == other.tolist() != third.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", ["1e-6", "0"])
 def test_weights_have_the_shape_of_the_problem(delta):
     plan = planned("1000", delta, loss=MultinomialLoss(3), features=2, penalty=1.0)

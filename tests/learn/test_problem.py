@@ -36,6 +36,7 @@ def problem(table, **changes):
     return RiskMinimization(np.asarray(table), **(facts | changes))
 
 
+@pytest.mark.slow
 @given(TABLES, NORMS)
 @settings(max_examples=60, deadline=None)
 def test_no_row_is_longer_than_the_norm_as_a_real_number(table, norm):
@@ -90,6 +91,7 @@ def test_values_beyond_the_bounds_are_clipped_and_missing_ones_are_read_by_rule(
         bound_rows([[math.nan]], lower=0, upper=1, norm=1.0)
 
 
+@pytest.mark.slow
 @given(TABLES, NORMS, st.integers(0, 5))
 @settings(max_examples=40, deadline=None)
 def test_a_row_is_read_by_itself(table, norm, place):

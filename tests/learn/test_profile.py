@@ -99,6 +99,7 @@ def pushed(penalty, to=20.0, x=1e-3):
     return (x, -1.0, 2 * to * penalty / x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "penalty"), [(0.5, 2.5), (1.0, 1.0), (1.0, 10.0), (2.0, 0.5)])
 def test_for_the_logistic_loss_the_claim_is_reached(epsilon, penalty):
     # from a penalty of R^2/epsilon on, the determinant is free: the claim is that of one noisy sum, and is exact
@@ -110,6 +111,7 @@ def test_for_the_logistic_loss_the_claim_is_reached(epsilon, penalty):
     assert real_gaussian_delta(epsilon, noise) == pytest.approx(1e-3, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_replacing_a_row_reaches_the_claim_within_a_few_percent():
     # a large penalty: the determinant is small, and at w near 0 both rows of the hinge have the slope 1
     hinge, penalty, epsilon = SmoothedHinge(0.5), 300.0, 1.0
@@ -119,6 +121,7 @@ def test_replacing_a_row_reaches_the_claim_within_a_few_percent():
     assert 0.85e-5 < worst <= 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_half_the_noise_is_caught(epsilon):
     loss, penalty = LogisticLoss(), 2.0
@@ -238,6 +241,7 @@ def test_the_curve_falls_with_epsilon_noise_and_penalty(loss):
     assert claimed(loss, 2.0, 2.0, 1.0) <= base <= claimed(loss, 1.0, 2.0, 1.0, REPLACE)
 
 
+@pytest.mark.slow
 def test_a_penalty_of_the_square_of_the_norm_over_epsilon_makes_the_logistic_determinant_free():
     # the literature adds ln(1 + R^2/(4 penalty)) = 0.22 to epsilon = 1 here: 22 % more noise, or more
     free = profile.calibrate_deviation(1.0, 1e-6, loss=LogisticLoss(), norm=3.0, penalty=9.0, neighbors=ADD)

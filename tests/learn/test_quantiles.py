@@ -86,6 +86,7 @@ def test_counts_move_by_what_the_noise_is_for(neighbors, delta):
     assert epsilon_delta.epsilon(plan.privacy_loss, float(delta)) <= 1.002  # the accountant's grid
 
 
+@pytest.mark.slow
 def test_least_squares_of_all_levels_are_those_of_the_normal_equations():
     # Another way to the same estimate: the matrix of all parts, and its normal equations.
     levels = [np.repeat(np.eye(2**level), LEAVES // 2**level, axis=1) for level in range(1, LEVELS + 1)]

@@ -26,6 +26,7 @@ def plan(epsilon=1, norm=2.0, rows=1000, neighbors=ADD) -> RowNorm:
     return RowNorm.calibrate(Fraction(epsilon), norm=norm, rows=rows, neighbors=neighbors)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", [ADD, REPLACE])
 def test_a_row_changes_one_count_and_a_replaced_one_two(neighbors):
     tables = [np.array([row]) for row in itertools.product(LENGTHS, LENGTHS)]

@@ -114,6 +114,7 @@ def test_labels_follow_the_truth(shape):
     assert abs(found.labels.mean() - found.truth[:, 1].mean()) < 6.1 * 0.0112
 
 
+@pytest.mark.slow
 def test_fits_of_one_plan_are_made_once():
     bench = rules.Bench(quick=True)
     bench.families[""] = [[replace(bench.half("", 0)[0], rows=500)]] * 2

@@ -43,6 +43,7 @@ def test_scikit_learns_own_checks_hold(more):
     assert [check["check_name"] for check in found if check["status"] not in {"passed", "skipped"}] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("neighbors", "delta"), [(Neighbors.ADD_REMOVE, 1e-7), (Neighbors.REPLACE, 0)])
 def test_with_a_large_epsilon_it_is_scikit_learns(neighbors, delta):
     ours, plain = scaler(epsilon=10**6, delta=delta, neighbors=neighbors).fit(ROWS), Plain().fit(ROWS)
@@ -59,6 +60,7 @@ def test_a_column_that_does_not_vary_stays_small():
         assert np.abs(scaler(epsilon=epsilon).fit_transform(ROWS)[:, 2]).max() < 1
 
 
+@pytest.mark.slow
 def test_means_alone_have_less_noise():
     both, alone = scaler().plan(3).release, scaler(with_std=False).plan(3).release
     # three columns, isqrt 1: shares of the count and a degree are 1/3 and 1/3, or 1/2 and 1/2
@@ -71,6 +73,7 @@ def test_means_alone_have_less_noise():
     assert whole.inverse_transform(whole.transform(ROWS)) == pytest.approx(ROWS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("delta", "with_std"), [(1e-6, True), (0, False)])
 @pytest.mark.parametrize("neighbors", list(Neighbors))
 def test_what_is_spent_is_within_the_guarantee(neighbors, delta, with_std):
@@ -79,6 +82,7 @@ def test_what_is_spent_is_within_the_guarantee(neighbors, delta, with_std):
     assert fitted.guarantee_.epsilon == Fraction(7, 10) and fitted.guarantee_.neighbors is neighbors
 
 
+@pytest.mark.slow
 def test_the_law_of_a_mean_is_the_one_that_is_priced():
     # Ten rows of zeros under replace, where their number is public: a mean is s Z/(10 + 3 s^2/10), with the s of the
     # plan and a standard Gaussian Z. 80,000 columns: at a false-alarm rate of 1e-9 the distance of Kolmogorov and

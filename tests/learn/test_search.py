@@ -37,6 +37,7 @@ def searching(estimator=None, grid=None, seed="search", **more) -> PrivateSearch
     return PrivateSearchCV(logistic() if estimator is None else estimator, grid or {"C": [1e-5, 1.0]}, **given)
 
 
+@pytest.mark.slow
 def test_the_better_candidate_is_found():
     # C = 1e-5 leaves noise only: half of the rows are right. At 6/2 a trial and 800 held out, the score tells.
     found = searching().fit(ROWS, SIDE)
@@ -60,6 +61,7 @@ def test_the_guarantee_is_for_the_whole_and_a_trial_gets_its_part(law, factor):
     assert inner.rows == 3200  # what is learned from, at one fifth held out
 
 
+@pytest.mark.slow
 def test_how_many_trials_there_were_is_not_said():
     found = searching().fit(ROWS, SIDE)
     assert not any("trial" in name for name in vars(found) if name.endswith("_"))
@@ -89,6 +91,7 @@ def test_regressors_and_replacements():
     assert is_classifier(searching())
 
 
+@pytest.mark.slow
 def test_points_are_whole_and_at_most_what_one_row_may_change():
     model = Ridge(20, bounds=(-1, 1), target_bounds=(0, 10), rows=4000).fit(ROWS, TARGET)
     points, most = model._points(ROWS, np.where(TARGET > 5, 1e9, -1e9))
@@ -118,6 +121,7 @@ def test_what_is_wrong_is_said(search, says):
         search.fit(ROWS, SIDE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("neighbors", "seeds"), [("add-remove", [b"a", b"b", b"c"]), ("replace", [b"a"])])
 def test_a_candidate_that_cannot_be_planned_is_an_error_before_the_charge(neighbors, seeds):
     # Whatever is drawn: of trials that happen to leave this candidate out, some would pass and some be charged.
@@ -135,6 +139,7 @@ def test_a_candidate_that_cannot_be_planned_is_an_error_before_the_charge(neighb
         assert spending.fits_ == 1
 
 
+@pytest.mark.slow
 def test_weights_of_rows_and_searches_of_searches_beyond_a_budget_are_refused():
     with pytest.raises(ParameterError, match="sample_weight"):
         searching().fit(ROWS, SIDE, sample_weight=np.full(4000, 2))
@@ -151,6 +156,7 @@ def test_a_search_that_is_stopped_is_charged_and_leaves_no_model():
         found.predict(ROWS)
 
 
+@pytest.mark.slow
 def test_searches_are_cloned_and_pickled():
     found = searching(LinearSVC(classes=[0, 1], bounds=(-1, 1), rows=4000)).fit(ROWS, SIDE)
     back = pickle.loads(pickle.dumps(found))

@@ -40,12 +40,14 @@ def test_the_figure_is_noise_over_signal():
     assert ratio == pytest.approx(5**0.5 * float(sigma) / 50)
 
 
+@pytest.mark.slow
 def test_noise_as_large_as_the_signal_is_said_before_data_is_used():
     [found] = warned(model(0.1, 50), 50)
     assert found.code == "no-signal" and "of the most that 50 rows could say of 5 weights" in found.what
     assert found.what.endswith("the model has learned next to nothing")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["epsilon", "rows"])
 def test_with_the_fix_a_fit_learns_and_does_not_warn(change):
     [found] = warned(model(0.1, 50), 50)

@@ -71,6 +71,7 @@ def test_scores_are_exact() -> None:
     assert np.max(np.abs(round_weights(weights) - weights)) == 0
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(st.integers(1, 40), st.integers(0, 2**32 - 1), st.floats(1e-3, 1e3), st.floats(0.5, 4))
 def test_no_row_is_longer_than_its_bound(width: int, seed: int, norm: float, longer: float) -> None:
@@ -83,6 +84,7 @@ def test_no_row_is_longer_than_its_bound(width: int, seed: int, norm: float, lon
         )
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(st.integers(0, 2**32 - 1))
 def test_a_neighbor_moves_a_sum_by_at_most_its_sensitivity(seed: int) -> None:
@@ -115,6 +117,7 @@ def test_a_sample_adds_up_its_own_rows() -> None:
     assert np.array_equal(sampled, QuantizedRows.of(features[kept], 1.0).pull(residuals[kept], 1.0))
 
 
+@pytest.mark.slow
 def test_the_parts_of_a_number_add_up_to_it() -> None:
     numbers = np.random.default_rng(3).uniform(-3, 3, 2000).astype(np.longdouble) * (1 + np.finfo(np.longdouble).eps)
     numbers = np.concatenate([numbers, np.longdouble([3, -3, 1]) * (1 - np.finfo(np.longdouble).eps), [0, 3, -3]])

@@ -65,6 +65,7 @@ def _scores_of(rows):
     return scored(places, np.zeros(len(rows), dtype=np.int64), 1, residuals)[1]
 
 
+@pytest.mark.slow
 def test_one_row_moves_no_score_by_more_than_its_residual():
     # A row of residual m is in one leaf of each candidate, whose |S| moves by m at most; a replacement is two of these.
     assert largest_move(UNIT, "add-remove") == UNIT

@@ -49,6 +49,7 @@ def test_the_mean_is_the_one_asked_for(law, mean):
     assert known <= trials.mean
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", DISTRIBUTIONS)
 def test_draws_have_the_law(law, full):
     trials = TrialCount.about(5, law)
@@ -71,6 +72,7 @@ def test_draws_have_the_law(law, full):
 laws = st.lists(st.floats(0.001, 1), min_size=2, max_size=8)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     laws,

@@ -361,6 +361,7 @@ def test_every_old_witness_is_kept(office):
         office.check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "what"),
     [(recovery, "_copy"), (Witness, "create"), (Witness, "note"), (Path, "replace"), (recovery, "sync_folder")],

@@ -338,6 +338,7 @@ def test_a_disk_that_fails(disk, office, fault):
         check_all_is_well(office, asked=3, opened=opened)
 
 
+@pytest.mark.slow
 def test_a_disk_that_cannot_be_read_at_opening(disk, office):
     disk.fault = ("read", apsw.IOError)
     refused(ErrorCode.LEDGER_DISK, office.open)
@@ -376,6 +377,7 @@ def test_a_witness_that_fails_at_the_commit(tmp_path):
         assert verify(ledger, Witness(office.witness)).problems == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("questions", [3, 60])
 def test_an_older_copy_written_over_the_running_ledger_forgets_nothing(tmp_path, questions):
     # The running ledger has its pages in memory. Whoever opens the file next has all entries, or is refused.
@@ -399,6 +401,7 @@ def test_an_older_copy_written_over_the_running_ledger_forgets_nothing(tmp_path,
         assert verify(ledger, Witness(office.witness)).problems == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("emptied", [False, True])
 def test_a_log_without_its_ledger_is_kept_until_the_ledger_is_back(tmp_path, emptied):
     # A killed process leaves its log behind, which holds what it wrote.

@@ -37,6 +37,7 @@ def test_only_its_owner_may_read_a_key(tmp_path):
     assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
 
 
+@pytest.mark.slow
 def test_of_many_who_make_a_key_at_once_all_use_one(tmp_path):
     start, go = os.pipe()
     told, tell = os.pipe()
@@ -212,6 +213,7 @@ def test_a_ledger_that_was_never_finished_is_begun_again(tmp_path, witness, monk
     assert SigningKey.at(tmp_path / "key", create=False).is_marked()
 
 
+@pytest.mark.slow
 def test_of_many_who_open_a_new_ledger_at_once_all_do(tmp_path):
     def work() -> int:
         opens(tmp_path / "ledger", tmp_path / "key", Witness(tmp_path / "witness"))

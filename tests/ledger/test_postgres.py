@@ -399,6 +399,7 @@ def restart_as_standby(url: str) -> None:
     started.ensure_postgres_running()
 
 
+@pytest.mark.slow
 def test_a_store_that_could_not_be_made_does_not_trouble_a_fork():
     with pytest.raises(TacitError) as caught:  # which holds the store in its traceback
         postgres_module.PostgresStore("postgresql://host/office#no name")

@@ -268,6 +268,7 @@ def test_the_claim_of_a_dead_process_is_taken_up_at_once_by_who_paid(ledger, pla
     assert kinds(ledger)[3:] == [EntryKind.COMMIT]
 
 
+@pytest.mark.slow
 @rarely_on_postgres
 def test_a_request_that_took_up_a_claim_fails_with_it(ledger, place):
     die_in_flight(place, request="r-1")
@@ -293,6 +294,7 @@ def test_the_claim_of_a_dead_process_is_charged_anew_to_another_analyst(ledger, 
     assert ledger.standing("ada").spent == price("0.5")
 
 
+@pytest.mark.slow
 def test_a_claim_survives_its_process_many_times(ledger, place):
     for _ in range(3):
         die_in_flight(place)

@@ -217,6 +217,7 @@ def count_steps(place: Path | str) -> int:
     return steps
 
 
+@pytest.mark.slow
 def test_a_crash_at_any_write_between_failure_and_lock(place):
     steps = count_steps(place)
     assert steps > 15
@@ -243,6 +244,7 @@ def test_a_kill_at_any_write_between_failure_and_lock(place):
     assert in_order(place)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opened", ["before", "after"])
 def test_a_process_that_is_killed_while_it_runs_a_question_locks_what_it_reads(place, opened):
     # The charge has no outcome, and that the process died may be due to a row: it is no charge to go on with for free.
@@ -302,6 +304,7 @@ def test_two_ledgers_of_one_process_see_what_the_other_runs(place):
 # Many at a time
 
 
+@pytest.mark.slow
 def test_a_race_of_eight_threads(place):
     with Ledger(place, LIMITS) as ledger:
         for number in range(3 if not FULL else 60):

@@ -84,6 +84,7 @@ def test_a_damaged_record_is_passed_over(made, at):
     assert list(made.backwards()) == [sight(3), sight(1)]
 
 
+@pytest.mark.slow
 def test_many_note_at_once_and_the_newest_stays(made):
     def work(seed: int) -> int:
         chance = random.Random(seed)

@@ -175,6 +175,7 @@ def test_anything_at_all_is_refused_by_every_loader(data, value):
 HEAD = line(json.dumps({"survey": SURVEY.digest, "id": "lunch"}, separators=(",", ":")).encode())
 
 
+@pytest.mark.slow
 def test_a_forged_form_is_refused_or_is_the_survey():
     form = json.loads(SURVEY.to_json())
     for text in mutated(form, HUGE):

@@ -25,6 +25,7 @@ def test_many_values_are_best_hashed():
     assert chosen.protocol.report_bits == 23
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(2, 3000), st.floats(0.05, 8), st.integers(1, 10**9))
 def test_the_recommended_is_within_a_twentieth_of_the_best_and_the_list_is_in_order(domain, epsilon, users):

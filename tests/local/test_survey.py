@@ -81,6 +81,7 @@ def test_at_ln_3_the_truth_is_told_with_three_quarters():
     assert asked.matrix().ratio == 3
 
 
+@pytest.mark.slow
 @given(
     st.fractions(Fraction(1, 1000), 20, max_denominator=10**6),
     st.integers(1, 63),
@@ -154,6 +155,7 @@ def test_a_word_below_the_threshold_turns_the_answer_and_the_threshold_does_not(
         assert asked.encode(1, GivenBits(word.to_bytes(8, "little"))) == sent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("question", "truth"),
     [(QUESTIONS[0], 1), (QUESTIONS[2], 2), (QUESTIONS[6], 15)],
@@ -184,6 +186,7 @@ def p_value(seen, law):
 # What comes of the reports.
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=40, deadline=None)
 def test_a_made_up_report_moves_no_estimate_by_more_than_is_stated(data):

@@ -59,6 +59,7 @@ def clipped(vector: list[int], clip: int, norm: int) -> list[int]:
     return [clip * int(Fraction(x << BITS, size)) for x in vector]  # int() of a fraction rounds toward zero
 
 
+@pytest.mark.slow
 @settings(max_examples=600 if FULL else 80, deadline=None)
 @given(ROWS, st.sampled_from([1, 2]))
 def test_each_clip_gives_the_sum_of_the_vectors_clipped_one_by_one(rows, norm):
@@ -86,6 +87,7 @@ def violations(rows: list[Row], replaced: list[Row], *, nonnegative: bool) -> in
     return count
 
 
+@pytest.mark.slow
 @settings(max_examples=300 if FULL else 20, deadline=None)
 @given(ROWS, ROWS, st.booleans())
 def test_a_unit_moves_the_sums_by_no_more_than_the_clip(rows, replaced, nonnegative):
@@ -110,6 +112,7 @@ def test_sums_that_are_rounded_away_from_zero_are_found(monkeypatch):
     assert violations([], [(9, 0, 1), (9, 1, 1), (9, 2, 1)], nonnegative=True) > 0
 
 
+@pytest.mark.slow
 @settings(max_examples=100 if FULL else 40, deadline=None)
 @given(ROWS, st.integers(1, 3))
 def test_each_unit_that_adds_something_is_in_one_cell(rows, ratios):
@@ -182,6 +185,7 @@ def law(rule: ClippedSum, rows: list[Row], reach: int) -> dict[tuple[int, int], 
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", list(Neighbors))
 def test_the_exact_law_keeps_epsilon(neighbors):
     rule = ClippedSum(epsilon=3, groups=1, neighbors=neighbors, largest=2)
@@ -193,6 +197,7 @@ def test_the_exact_law_keeps_epsilon(neighbors):
     assert epsilon(rule.loss(), delta=0) == pytest.approx(3)
 
 
+@pytest.mark.slow
 def test_a_third_of_the_noise_is_found():
     rows = [(n, 0, 1) for n in range(8)] + [(n, 0, 2) for n in range(8, 12)]
     wrong = ClippedSum(epsilon=9, groups=1, largest=2)  # where 3 is claimed
@@ -233,6 +238,7 @@ def excess(one: dict[Any, float], other: dict[Any, float], epsilon: float) -> fl
     return sum(max(0.0, one[cell] - math.exp(epsilon) * other[cell]) for cell in one)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_planted", [False, True])
 def test_the_exact_law_keeps_epsilon_and_delta_where_a_release_decides_the_noise(is_planted):
     # Unit 2 comes. Both kinds of noise are chosen at times, and the decision is released.
@@ -258,6 +264,7 @@ def events(units: int, groups: int, seed: int) -> tuple[np.ndarray, np.ndarray, 
     return unit, group, np.ones(10 * units, dtype=int)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("groups", "delta", "most"), [(1_000, 0, 1.25), (1_000, 1e-9, 1.25), (40, 0, 1.7)])
 def test_the_chosen_clip_is_close_to_the_best_in_hindsight(groups, delta, most):
     rule = ClippedSum(epsilon=1, groups=groups, delta=delta)
@@ -277,6 +284,7 @@ def test_the_chosen_clip_is_close_to_the_best_in_hindsight(groups, delta, most):
     assert np.mean(found) <= most * best
 
 
+@pytest.mark.slow
 def test_intervals_hold_what_heavy_tails_lose():
     """A tail of x^-1.4 in 32 groups: a clip with the least error alone leaves one in seven groups outside."""
     rule, held = ClippedSum(epsilon=1, groups=32), []
@@ -318,6 +326,7 @@ def test_where_all_have_the_same_nothing_is_missing():
     assert (estimated, true) == (0, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", [100, 10_000, 10**6, 10**9])
 def test_values_far_below_what_a_row_may_add_are_not_lost(row):
     """With a delta as without one: units have many rows of small values, of whatever classes of N1/N2 they are.

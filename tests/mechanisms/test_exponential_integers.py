@@ -34,6 +34,7 @@ def to_score(found):
     return PiecewiseLinearScore(*zip(*found, strict=True))
 
 
+@pytest.mark.slow
 @given(pieces, epsilons, st.booleans())
 def test_the_law_is_that_of_the_list(found, epsilon, monotone):
     score = to_score(found)
@@ -210,6 +211,7 @@ def test_a_concave_score_is_released_wherever_its_best_integer_lies(center, lowe
         assert abs(mechanism.release_concave(lambda x: -abs(x - center), start) - center) < 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fall", [2**511, 2**512, 2**513, 2**2000], ids=["2^511", "2^512", "2^513", "2^2000"])
 def test_a_concave_score_that_falls_late_or_never_is_released_within_the_ends(fall):
     # -max(0, |x| - fall) and its neighbors, up to a constant score and to a center beyond all ends

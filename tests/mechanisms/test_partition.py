@@ -56,6 +56,7 @@ def test_the_guarantee_and_that_more_would_break_it(epsilon, delta):
             assert tight or more == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moves", [(1, 1), (1, -1), (1, 0)])
 def test_two_keys_together(moves):
     # The set of kept keys, exactly: the sum over the four sets of what P exceeds e^eps Q by is at most delta.
@@ -109,6 +110,7 @@ def test_tiny_prices_take_no_longer():
     assert selection.always() == pytest.approx(2 * selection.threshold(), abs=10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "delta", "groups", "units"), [(1, 1e-5, 1, 10), (1, 1e-5, 1, 11), (2, 1e-3, 2, 7)])
 def test_keys_are_kept_as_often_as_the_law_says(epsilon, delta, groups, units):
     selection = PartitionSelection(epsilon, delta, groups)

@@ -80,6 +80,7 @@ def test_its_loss_has_no_range_of_epsilon():
     assert pick.loss() == PureDp(Fraction(1))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     st.lists(st.integers(-30, 30), min_size=1, max_size=12),

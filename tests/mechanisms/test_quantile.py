@@ -127,6 +127,7 @@ def test_a_grid_of_one_point(share):
     assert single.target == (1 if share in (MIN, MAX) else None)
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None, derandomize=True)
 @given(st.lists(st.integers(0, 10), max_size=9), st.sampled_from([(MIN, MAX), (Fraction(1, 3), Fraction(2, 3))]))
 def test_the_mirror_image_has_the_mirrored_law(rows, shares):

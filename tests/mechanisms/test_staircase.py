@@ -70,6 +70,7 @@ def test_it_wins_wherever_more_than_one_step_is_possible(sensitivity, epsilon):
     assert sums(Staircase.calibrated(epsilon, sensitivity), 1) < laplace_size(epsilon, sensitivity)
 
 
+@pytest.mark.slow
 def test_by_how_much():
     # E|k| at a sensitivity of 100, staircase against discrete Laplace
     found = {e: round(sums(Staircase.calibrated(e, 100), 1) / laplace_size(e, 100), 3) for e in (0.5, 1, 2, 4)}

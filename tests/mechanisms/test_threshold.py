@@ -130,6 +130,7 @@ def test_which_shows_a_key_with_fewer_units():
     assert (pair(0.5)[0].threshold(), pair(1)[1].units()) == (21, 13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("below", [0, 2, 5])
 def test_keys_are_shown_as_often_as_the_law_says(below):
     threshold = Threshold(Fraction(4), 1e-4)

@@ -23,6 +23,7 @@ from tacit.privacy.loss import BoundedRange, Repeat
 from tacit.sampling.bits import ReplayBits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("monotone", [False, True])
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_no_ratio_passes_e_to_the_epsilon(count, monotone):

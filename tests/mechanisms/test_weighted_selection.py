@@ -179,6 +179,7 @@ def test_weights_are_the_largest_integers_within_the_norm():
         assert weight == search_weight(keys)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 2, 5, 100])
 def test_what_one_unit_moves_by_brute_force(most):
     # In integers: squared L2 distances of at most 2^40, and 2^41 where a unit is replaced; twice that is never needed.
@@ -274,6 +275,7 @@ def test_shown_as_often_as_the_definition_says():
     assert strangeness(hits, copies, both) > ALARM
 
 
+@pytest.mark.slow
 def test_a_second_round_shows_what_the_first_leaves():
     # 2,000 units hold a well-known key and one of ten others: halved weights of 200 units, and whole ones in round two.
     units = {unit: ["known", f"other {unit % 10}"] for unit in range(2_000)}
@@ -315,6 +317,7 @@ def test_bad_parameters(value):
         WeightedGaussianSelection(1, 1e-5, value)
 
 
+@pytest.mark.slow
 def test_parameters_beyond_their_ranges():
     for wrong in ({"groups": 10**7}, {"rounds": 4}, {"rounds": 0}):
         with pytest.raises(ParameterError):

@@ -783,6 +783,7 @@ def test_the_values_of_dates():
     assert quarters[0] == datetime.date(2019, 10, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("unit", "count"), [("year", 9999), ("quarter", 39996)])
 def test_the_values_of_all_dates_there_are(unit, count):
     every = dated("every", datetime.date.min, datetime.date.max)

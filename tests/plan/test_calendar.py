@@ -101,6 +101,7 @@ PATTERNS = ["D", "Day", "DD", "DDD", "IW", "MM", "Q", "Dy DD", "MM-DD", "HH24"]
 TEXTS = [(pattern, UNITS[(place + shift) % 5]) for place, pattern in enumerate(PATTERNS) for shift in range(5)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pattern", "unit"), some(TEXTS, 5))
 def test_texts_of_truncated_dates_list_just_what_every_day_gives(unit: str, pattern: str) -> None:
     """Seven months do not begin on all weekdays, nor twelve quarters in all weeks."""
@@ -183,6 +184,7 @@ def nodes(scalar: Scalar) -> int:
     return 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "step",
     ["DAY({} - 1)", "EXTRACT(DAY FROM {} - 1)", "EXTRACT(YEAR FROM AGE(d, d + {}))", "DATE_DIFF('month', d, d + {})"],

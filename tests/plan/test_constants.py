@@ -161,6 +161,7 @@ def in_order(rows: list[tuple[Any, ...]]) -> list[tuple[str, ...]]:
     return sorted(tuple(str(v).removesuffix(" 00:00:00").removesuffix(".0") for v in row) for row in rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sql", "plain"), FREE)
 def test_tables_in_the_text_are_free_and_as_in_duckdb(sql: str, plain: str | None, worlds: Any) -> None:
     assert make_plans(Question(sql, epsilon=1), POLICY).plan.epsilon_delta == (0, 0)

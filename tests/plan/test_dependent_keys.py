@@ -145,6 +145,7 @@ def opened() -> Iterator[Callable[[pa.Table], Any]]:
         engine.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", QUESTIONS)
 def test_the_groups_are_those_that_a_declared_value_has_and_every_row_is_in_its_own(keys, opened):
     plain = duckdb.connect()
@@ -186,6 +187,7 @@ def _in_duckdb(sql: str) -> str:
     return re.sub(r"(DATE_TRUNC\('\w+', day\))", r"\1::DATE", sql)
 
 
+@pytest.mark.slow
 def test_where_leaves_the_combinations_of_what_it_leaves():
     sql = "SELECT day, EXTRACT(MONTH FROM day) AS m, COUNT(*) AS n FROM v WHERE {} GROUP BY 1, 2"
     counts = {
@@ -220,6 +222,7 @@ def test_a_condition_within_a_subquery_narrows_one_key_too():
     assert planned(sql.format("n > 3")).recipe.combinations is None
 
 
+@pytest.mark.slow
 def test_a_cast_key_stays_on_the_grid_of_what_is_cast():
     sql = "SELECT {} AS k, COUNT(*) AS c FROM v GROUP BY 1"
     assert planned(sql.format("CAST(FLOOR(n / 5.0) * 5 AS INT)")).recipe.list_groups() == [(k,) for k in (-5, 0, 5, 10)]
@@ -235,6 +238,7 @@ def test_a_cast_key_stays_on_the_grid_of_what_is_cast():
     assert found == {k: sum(k <= n < k + 5 for n in numbers) for k in (-5, 0, 5, 10)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["", " WHERE ward IN ('north', 'west')", " WHERE ward <> 'west'"])
 @pytest.mark.parametrize(
     "keys",
@@ -356,6 +360,7 @@ NEIGHBORS = ["add-remove", "replace"]
 PAIRS = [(keys, NEIGHBORS[(place + shift) % 2]) for place, keys in enumerate(QUESTIONS) for shift in range(2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("keys", "neighbors"), some(PAIRS, 5))  # by default six, three under each relation
 def test_one_unit_moves_no_more_than_is_paid_for(keys, neighbors):
     rng = random.Random(keys + neighbors)

@@ -216,6 +216,7 @@ def test_a_fix_that_means_another_thing_is_in_the_list_for_one_reason(policy: Po
     assert len(listed) == len(set(listed)) and set(listed) <= FILES.keys()
 
 
+@pytest.mark.slow
 def test_how_many_fixes_are_code(policy: Policy) -> None:
     found = [refusal(read(file), policy) for file in FILES.values()]
     assert sum(one is not None and one.suggestion is not None for one in found) >= 130
@@ -274,6 +275,7 @@ def test_a_suggestion_is_the_whole_question(sql: str, suggestion: str, policy: P
     assert refusal(suggestion, policy) is None
 
 
+@pytest.mark.slow
 def test_a_clamp_leaves_missing_values_missing(policy: Policy, database: duckdb.DuckDBPyConnection) -> None:
     # all values are within 0 to 900, so only a NULL that becomes a bound could move the sum
     for sql in ("SELECT SUM(pulse) FROM visits", "SELECT AVG(pulse) FILTER (WHERE age > 40) FROM visits"):

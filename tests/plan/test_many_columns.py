@@ -61,6 +61,7 @@ def test_columns_with_the_same_noise_share_its_interval(policy_with, monkeypatch
     assert 0 < alone < 2  # a search of some forty looks, once for all sixty
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("aggregates", "groups"),
     [
@@ -85,6 +86,7 @@ def test_a_question_is_bound_once_for_all_epsilons_of_an_accuracy(policy, monkey
     assert found.key == plan_for(asked, policy, found.epsilon_delta[0]).key
 
 
+@pytest.mark.slow
 def test_a_kept_hash_stays_in_its_process(policy) -> None:
     scalar = parse("SELECT SUM(age + 1) FROM visits").outputs[0].scalar.argument
     assert hash(scalar) == hash(scalar)

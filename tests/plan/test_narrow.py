@@ -55,6 +55,7 @@ def test_where_leaves(key: str, where: str, left: list, policy) -> None:
     assert keys(f"SELECT {key}, COUNT(*) FROM visits WHERE {where} GROUP BY {key}", policy) == left
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(200), deadline=None)
 @given(low=some.integers(-3, 35), high=some.integers(-3, 35), unequal=some.integers(0, 30), tens=some.booleans())
 def test_no_key_that_a_row_may_have_is_left_out(low: int, high: int, unequal: int, tens: bool, policy) -> None:

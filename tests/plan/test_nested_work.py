@@ -54,6 +54,7 @@ def levels_of_subqueries(policy: Policy) -> int:
     return _count_levels(policy, "subquery", "s", f"({WORK}) % 9")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_operations_are_counted_through_all_levels(way: str, policy: Policy, levels_of_subqueries: int) -> None:
     assert _count_levels(policy, way, "s", f"({WORK}) % 9") == levels_of_subqueries

@@ -87,6 +87,7 @@ def test_where_no_ledger_knows_questions_from_before_their_former_plans_are_not_
     assert made[0].plan == made[1].plan
 
 
+@pytest.mark.slow
 def test_the_keys_of_questions_are_those_of_the_version(policy, policy_with_delta):
     """Where one changes, raise KEY_VERSION, plan it as before in `_make_former`, and run this with TACIT_WRITE=1."""
     keys = {}

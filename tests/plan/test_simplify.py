@@ -93,6 +93,7 @@ def test_the_same_rows_meet_a_condition_and_what_it_is_simplified_to(condition: 
         assert kept == (evaluate(condition, values) is True), (condition, simple, values)
 
 
+@pytest.mark.slow
 @settings(max_examples=200 if FULL else 60, deadline=None)
 @given(condition=some.recursive(LEAVES, larger, max_leaves=6))
 def test_simplifying_twice_changes_nothing(condition: Scalar) -> None:

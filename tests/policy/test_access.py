@@ -104,11 +104,13 @@ def test_a_hidden_unit_that_is_listed_is_advised_against():
         assert not [a for a in check_policy(load(declare(**access))) if "hides" in a.text]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("access", [{"tables": ["Orders"]}, {"columns": ["lines.price"]}, {}])
 def test_the_json_schema_knows_it(access):
     jsonschema.validate(declare(**access), build_json_schema())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("access", [{"tables": []}, {"columns": "lines.price"}, {"tables": [1]}])
 def test_the_json_schema_refuses_what_loading_does(access):
     with pytest.raises(jsonschema.ValidationError):

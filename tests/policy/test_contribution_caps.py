@@ -161,6 +161,7 @@ def with_maximum(draw: st.DrawFn) -> dict[str, Any]:
     return caps
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(AUTO | with_maximum())
 def test_every_such_table_loads_again_from_what_the_schema_shows(caps: dict[str, Any]):

@@ -108,6 +108,7 @@ def test_a_delta_that_is_spent_already_is_promised():
     )
 
 
+@pytest.mark.slow
 def test_what_filter_b_admitted_is_promised_by_its_rho():
     # 400 answers of epsilon 0.01 and rho 0.00005 at most: a sum of 4, and rho 0.02, which is 1.005 at delta 1e-6
     spent = compute_charge(LaplaceNoise(Fraction(100), 1))

@@ -62,6 +62,7 @@ def frames(*rows: tuple[str | None, int, float]) -> dict[str, Any]:
     return {"prices": table, "sales": sales}
 
 
+@pytest.mark.slow
 def test_that_they_are_unique_is_checked_when_the_data_is_opened(tmp_path: Path) -> None:
     policy = prices(tmp_path, unique=["drug", "year"])
     with open_curator(policy, frames(("a", 2024, 1.0), ("a", 2025, 2.0), (None, 2025, 1.0), (None, 2025, 3.0))):

@@ -95,6 +95,7 @@ def test_the_quick_way_is_the_slow_way(beta, low, high):
             assert median_sensitivity_at_distance(values, low, high, found.steps) == found.width
 
 
+@pytest.mark.slow
 def test_ten_thousand_rows():
     # 0, 1, ..., 9,999 in [0, 9,999] with beta 1/100: the widest k + 1 steps at a cost of exp(-k/100): k = 99 or 100;
     # ln(100) - 0.99 = 3.61517 beats ln(101) - 1 = 3.61512

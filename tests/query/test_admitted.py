@@ -71,6 +71,7 @@ def test_answered(rich: Curator, sql: str) -> None:
     assert again.receipt.repeat and list(again) == list(answer)
 
 
+@pytest.mark.slow
 def test_what_overflows_in_finishing_is_null(rich: Curator) -> None:
     # 1e398 is no double, and infinity less infinity is not a number: neither is a value to show
     huge = "AVG(age) * 1e199 * 1e199"

@@ -152,6 +152,7 @@ def test_a_large_question_is_read_at_once(sql: str) -> None:
     assert in_a_tenth_of_a_second(sql) is None
 
 
+@pytest.mark.slow
 def test_the_work_grows_with_the_number_of_tokens() -> None:
     # 3,900 tokens against 390; a square would take a hundred times as many calls
     def calls(terms: int) -> int:

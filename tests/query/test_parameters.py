@@ -32,6 +32,7 @@ def tokens(text):
     return [(token.kind, token.text) for token in scan(text, QUESTION)]
 
 
+@pytest.mark.slow
 @given(VALUES, VALUES)
 def test_a_value_is_one_literal_and_the_tokens_around_it_stay(first, second):
     text = "SELECT COUNT(*) AS n /* $3 */ FROM visits WHERE a = $1 AND 'it''s $2' <> b AND c = $2 -- $4"
@@ -45,6 +46,7 @@ def test_a_value_is_one_literal_and_the_tokens_around_it_stay(first, second):
     assert bound == expected
 
 
+@pytest.mark.slow
 @given(st.text().filter(lambda text: "\0" not in text))
 def test_a_text_is_the_text_that_the_parser_reads(text):
     ((kind, read),) = tokens(write_literal(text))

@@ -40,6 +40,7 @@ def test_a_table_of_the_data_and_no_table_read_alike(curator: Curator, where: st
     assert str(unlisted).replace("staff", "stuff") == str(absent)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "where",
     [

@@ -54,6 +54,7 @@ def test_what_is_no_list_is_refused_with_a_fix(written: str) -> None:
     assert refused.value.code == "unsupported" and refused.value.fix and refused.value.at is not None
 
 
+@pytest.mark.slow
 def test_a_long_list_is_refused() -> None:
     with pytest.raises(Refused) as refused:
         read_question(COUNT + f"age = ANY (ARRAY[{', '.join(['1'] * (MAX_ITEMS + 1))}])")

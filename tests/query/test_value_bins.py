@@ -47,11 +47,13 @@ def expected(kind: Type, value: Any) -> int:
     return size if value > 0 else -size
 
 
+@pytest.mark.slow
 @given(st.floats() | st.none())
 def test_floats(value):
     assert code_of(Type.FLOAT, value) == expected(Type.FLOAT, value)
 
 
+@pytest.mark.slow
 @given(st.integers(-(2**63), 2**63 - 1) | st.integers(-5, 5) | st.none())
 def test_integers(value):
     assert code_of(Type.INT, value) == expected(Type.INT, value)
@@ -71,6 +73,7 @@ def test_every_edge_of_floats_and_its_neighbors():
     assert [code_of(Type.FLOAT, value) for value in EDGES] == [expected(Type.FLOAT, value) for value in EDGES]
 
 
+@pytest.mark.slow
 def test_integers_at_the_ends():
     ends = [
         -(2**63),
@@ -98,6 +101,7 @@ def test_missing_values_and_codes(kind):
     assert NULL not in ValueBins(kind).codes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "first"), [(Type.INT, 1), (Type.FLOAT, 2.0**-20)])
 def test_bins_of_numbers_lie_side_by_side(kind, first):
     bins, number = ValueBins(kind), type(first)

@@ -65,6 +65,7 @@ def test_words_are_what_numpy_expects(make):
     assert make().words(0).shape == (0,)
 
 
+@pytest.mark.slow
 def test_forked_children_go_their_own_way():
     source = SystemBits()
     source.words(10)  # a pool is there, and would be copied
@@ -131,6 +132,7 @@ class Clone:
         return in_child(inside)
 
 
+@pytest.mark.slow
 def test_a_cloned_machine_draws_other_words_after_a_refresh():
     source = SystemBits()
     source.words(10)
@@ -243,6 +245,7 @@ def test_two_sources_differ():
     assert not set(SystemBits().words(1_000).tolist()) & set(SystemBits().words(1_000).tolist())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [SystemBits, lambda: ReplayBits(b"fair")], ids=["system", "replay"])
 def test_bits_are_fair(chi_square, make):
     # The only test here whose words differ from run to run: it alarms falsely with probability 2e-9 at most.

@@ -54,6 +54,7 @@ def test_the_loop_is_the_plain_way_even_where_nothing_is_compiled(count, owned, 
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [0, 1, 7, 2**15, 2**15 + 1, 100_003])
 def test_the_compiled_way_is_the_plain_one(count):
     table, chosen = (

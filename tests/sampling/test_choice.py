@@ -92,6 +92,7 @@ def p_value(chi_square):
     return fit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 def test_many_at_a_time(p_value, law, full):
     scores, factor = LAWS[law]

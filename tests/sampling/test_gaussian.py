@@ -300,6 +300,7 @@ def test_tail_of_a_very_wide_law(share):
     assert math.erfc((w - 2) / deviation / math.sqrt(2)) > float(Fraction(share)) * (1 - 1e-12)
 
 
+@pytest.mark.slow
 def test_the_tail_covers_the_draws():
     # At 1/1000: of 200,000 draws 200 lie beyond, at most; 320 or more has a chance below exp(120 - 320 ln 1.6) = 6e-14.
     for variance in (Fraction(1), Fraction(10**6), Fraction(2**40)):

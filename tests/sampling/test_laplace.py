@@ -222,6 +222,7 @@ def worst(found: np.ndarray, points: np.ndarray) -> float:
     return math.log2(float(largest)) if largest > 0 else -math.inf
 
 
+@pytest.mark.slow
 def test_logarithms_are_as_good_as_the_proof_assumes(full):
     # |error| <= 2^-48 |ln U| for U in [2^-20, 1). Good libraries are near 2^-52.
     chance = np.random.default_rng(1701)

@@ -83,6 +83,7 @@ def test_bytes_are_independent(chi_square):
     assert chi_square(pairs, [200_000 * p for p in (4 / 9, 2 / 9, 2 / 9, 1 / 9)]) > 1e-11
 
 
+@pytest.mark.slow
 def test_every_share_of_a_small_table_can_be_made():
     # A share of the residual law may be a multiple of 2^-64: with d a power of two it often is.
     for d in (2, 3, 5, 6, 8, 10, 12, 16, 20):

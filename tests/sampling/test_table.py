@@ -75,6 +75,7 @@ def test_the_law(fit, settled, table, full):
     assert len(settled) / count == pytest.approx(outside, abs=0.02 if full else 0.04)  # seven deviations
 
 
+@pytest.mark.slow
 def test_tables_of_one_law_draw_the_same():
     drawn = [table.draws(5_000, ReplayBits(b"same")).tolist() for table in (WHOLE, CUT, ONE)]
     assert drawn[0] == drawn[1] == drawn[2]

@@ -55,6 +55,7 @@ def test_many_at_a_time(chi_square, n, full):
     check(chi_square, draw_array_below(n, 300_000 if full else 60_000, ReplayBits(f"many {n}".encode())).tolist(), n)
 
 
+@pytest.mark.slow
 def test_the_lowest_bits_are_uniform_too(chi_square):
     # 10^30 = 2^30 5^30: the draw modulo 1000 is uniform on 1000 values; 100 draws each.
     bits = ReplayBits(b"low")

@@ -53,6 +53,7 @@ def test_a_question_of_too_many_cells_is_refused_before_it_is_charged(curator):
     assert [entry.kind for entry in curator.ledger.entries()] == [EntryKind.OPEN]
 
 
+@pytest.mark.slow
 def test_the_cells_of_private_keys_are_counted_by_the_most_that_are_shown(curator):
     # 10,000 keys at most: 10 columns fit into 100,000 cells, the key among them, and 11 do not.
     columns = [f"SUM(age + {n}) AS s{n}" for n in range(10)]
@@ -72,6 +73,7 @@ def test_the_cells_of_private_keys_are_counted_by_the_most_that_are_shown(curato
     asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_the_questions_of_one_analyst_leave_a_worker_to_others(curator):
     async def work():
         service = CuratorService(curator, workers=4, first=0)

@@ -183,6 +183,7 @@ def test_a_wrong_password_or_key_costs_the_same_work_whether_known_or_not(path, 
     assert tried[2] == tried[3] == tried[4] == (("hash", "sha256"),)
 
 
+@pytest.mark.slow
 def test_a_key_issued_with_a_slow_hash_still_opens_the_door(path, authenticator):
     ada = credentials.add_credential(path, "ada", Role.ANALYST)
     plain = json.loads(path.read_text())

@@ -44,6 +44,7 @@ def test_what_is_raised_there_is_raised_here(background, curator):
     assert str(caught.value) == str(expected.value) and caught.value.code is ErrorCode.RAW_COLUMN
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_is_replaced_and_the_call_is_made_here(background):
     first = background.call(os.getpid)
     os.kill(first, signal.SIGKILL)

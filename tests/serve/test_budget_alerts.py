@@ -165,6 +165,7 @@ def test_an_alert_of_another_month_or_another_cap_is_another_one(curator):
         assert type(alert)(**{**vars(alert), **change}).id != alert.id
 
 
+@pytest.mark.slow
 def test_each_threshold_is_posted_once_and_no_more_after_a_restart(curator, hook, watching, caplog):
     with caplog.at_level(logging.WARNING, "tacit.alerts"):
         alerts = watching(hook)
@@ -202,6 +203,7 @@ def test_what_was_reached_while_nobody_watched_is_posted_at_the_next_start(curat
     wait_for(lambda: hook.told == [("ada", 0.8)] * 2)
 
 
+@pytest.mark.slow
 def test_a_webhook_that_fails_is_tried_again_until_it_takes_the_alert(curator, hook, watching, caplog):
     hook.statuses = [500, 503, 404, 302]  # one that points elsewhere has not taken it, and is not followed
     with caplog.at_level(logging.ERROR, "tacit.alerts"):
@@ -231,6 +233,7 @@ def test_a_webhook_that_is_down_gets_the_alert_when_it_is_back(curator, watching
     server.server_close()
 
 
+@pytest.mark.slow
 def test_a_slow_webhook_delays_no_question_and_a_timeout_is_a_failure(curator, hook, watching):
     hook.delay = 60.0
     watching(hook, timeout=0.3)
@@ -243,6 +246,7 @@ def test_a_slow_webhook_delays_no_question_and_a_timeout_is_a_failure(curator, h
     assert set(hook.told) == {("ada", 0.8)}
 
 
+@pytest.mark.slow
 def test_without_a_webhook_the_log_has_it_once(curator, watching, caplog, tmp_path):
     with caplog.at_level(logging.WARNING, "tacit.alerts"):
         spend(curator, "ada", 0.9)
@@ -254,6 +258,7 @@ def test_without_a_webhook_the_log_has_it_once(curator, watching, caplog, tmp_pa
     assert caplog.text.count("budget-low {") == 1
 
 
+@pytest.mark.slow
 def test_a_webhook_that_is_set_later_gets_what_was_reached_before(curator, hook, watching, caplog, tmp_path):
     with caplog.at_level(logging.WARNING, "tacit.alerts"):
         spend(curator, "ada", 0.9)
@@ -267,6 +272,7 @@ def test_a_webhook_that_is_set_later_gets_what_was_reached_before(curator, hook,
     assert caplog.text.count("budget-low {") == 1  # the log had it
 
 
+@pytest.mark.slow
 def test_a_cap_that_differs_in_delta_only_is_another_budget(tmp_path):
     ids = []
     for delta in (1e-6, 1e-5):
@@ -306,6 +312,7 @@ def read_posted(file: Path) -> set[str]:
     return set(json.loads(file.read_text())["posted"]) if file.exists() else set()
 
 
+@pytest.mark.slow
 def test_what_a_month_reached_after_the_last_look_is_sent_in_the_next_month(curator, hook, watching, set_clock, caplog):
     set_clock(NOVEMBER)
     spend(curator, "cy", 0.9)
@@ -324,6 +331,7 @@ def test_what_a_month_reached_after_the_last_look_is_sent_in_the_next_month(cura
     assert caplog.text.count("budget-low {") == 3
 
 
+@pytest.mark.slow
 def test_the_cap_of_an_earlier_month_is_that_of_its_end(tmp_path, set_clock):
     def open_with(epsilon: float) -> Curator:
         policy = {
@@ -347,6 +355,7 @@ def test_the_cap_of_an_earlier_month_is_that_of_its_end(tmp_path, set_clock):
         assert opened.ledger.standing("cy").spent.epsilon == 0
 
 
+@pytest.mark.slow
 def test_an_alert_that_no_webhook_took_in_its_month_is_kept_until_one_takes_it(
     curator, hook, watching, set_clock, caplog, tmp_path
 ):
@@ -390,6 +399,7 @@ def test_all_alerts_of_a_look_are_logged_before_any_is_posted(curator, hook, wat
     assert logged == [2, 2]
 
 
+@pytest.mark.slow
 def test_the_time_limit_is_that_of_the_whole_post(monkeypatch):
     monkeypatch.setenv("no_proxy", "*")
     is_ended = threading.Event()

@@ -306,6 +306,7 @@ def test_what_is_no_model_is_a_protocol_error(served, changed):
     assert error.value.code is ErrorCode.PROTOCOL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["endless", "slow"])
 def test_a_response_without_an_end_is_given_up(kind):
     class Endless(http.server.BaseHTTPRequestHandler):

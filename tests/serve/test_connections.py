@@ -243,6 +243,7 @@ def test_a_proxy_that_is_named_has_no_share():
     asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_without_descriptors_connections_are_closed_and_neither_loop_nor_log_spins(caplog, monkeypatch):
     async def work():
         async with Place(64) as place:

@@ -565,6 +565,7 @@ def test_logs_hold_no_question_no_password_and_no_token(ada, visitor, served, ca
 # Budgets.
 
 
+@pytest.mark.slow
 @given(st.fractions(Fraction(1, 50), 2), st.fractions(Fraction(1, 10), 5), st.booleans())
 def test_so_many_more_questions_fit_and_not_one_more(price, cap, has_delta):
     one = compute_charge(LaplaceNoise(1 / price, 1))
@@ -610,6 +611,7 @@ def test_the_owners_page_has_the_promise_the_remarks_and_the_ledger(olga, served
     assert "All in order." in part.text and "<html" not in part.text
 
 
+@pytest.mark.slow
 def test_a_damaged_ledger_is_said_to_be_damaged_on_a_page_that_is_still_there(clinic, curator):
     curator.analyst("ada").ask(COUNT, epsilon=0.5)
     application = build_app(CuratorService(curator), Authenticator(clinic.people, curator.policy))
@@ -684,6 +686,7 @@ def test_a_guess_is_told_right_or_wrong_and_counted(signed):
     assert ben.post("/learn/game", move="nonsense").status_code == 200
 
 
+@pytest.mark.slow
 def test_an_attack_reads_true_and_rounded_counts_and_not_private_ones():
     raw, rounded, private = run_attacks(400, seed=1)
     assert raw.share == rounded.share == 100 and raw.blatant and not private.blatant

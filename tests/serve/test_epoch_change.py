@@ -44,6 +44,7 @@ async def changed(service: CuratorService, clinic) -> None:
     await change.wait()
 
 
+@pytest.mark.slow
 def test_a_question_that_began_ends_with_its_own_data_and_the_next_has_the_new(clinic):
     first = tacit.open(clinic.policy)
 
@@ -73,6 +74,7 @@ def test_a_question_that_began_ends_with_its_own_data_and_the_next_has_the_new(c
         assert verify(curator.ledger, Witness(curator.policy.books.witness)).ok
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["same epoch", "other budget", "unreadable"])
 def test_what_cannot_be_served_is_said_and_the_epoch_stays(clinic, case, caplog):
     async def work(curator) -> int:

@@ -117,6 +117,7 @@ def test_a_damaged_link_lets_nobody_in(path, opened):
     assert opened.person("ben") is None
 
 
+@pytest.mark.slow
 def test_the_commands_link_list_and_unlink(path, opened, monkeypatch):
     monkeypatch.delenv(ISSUER, raising=False)
     place = ["-p", str(path.with_suffix(".toml"))]

@@ -137,6 +137,7 @@ def test_new_keys_are_read_when_a_token_names_one(remote, monkeypatch):
     assert remote.asked["/keys"] == 2
 
 
+@pytest.mark.slow
 def test_many_unknown_keys_cause_one_read(remote):
     local = connect(remote)
     sign_in(remote, local)

@@ -79,6 +79,7 @@ def test_a_repeat_does_not_wait_for_questions_that_run(curator):
     run(work())
 
 
+@pytest.mark.slow
 def test_repeats_at_once_name_the_charge_that_paid_and_write_nothing(curator):
     async def work():
         service = CuratorService(curator, first=0)
@@ -95,6 +96,7 @@ def test_repeats_at_once_name_the_charge_that_paid_and_write_nothing(curator):
     run(work())
 
 
+@pytest.mark.slow
 def test_too_many_repeats_of_one_person_are_busy(curator):
     async def work():
         service = CuratorService(curator, workers=1, seats=8, first=0)
@@ -128,6 +130,7 @@ def test_another_price_confidence_or_person_is_another_question(curator):
     run(work())
 
 
+@pytest.mark.slow
 def test_a_question_under_a_name_goes_the_whole_way(curator):
     async def work():
         service = CuratorService(curator, first=0)
@@ -141,6 +144,7 @@ def test_a_question_under_a_name_goes_the_whole_way(curator):
     run(work())
 
 
+@pytest.mark.slow
 def test_what_the_ledger_does_not_have_as_paid_is_asked(curator):
     async def work():
         service = CuratorService(curator, first=0)
@@ -156,6 +160,7 @@ def test_what_the_ledger_does_not_have_as_paid_is_asked(curator):
     run(work())
 
 
+@pytest.mark.slow
 def test_a_ledger_that_cannot_be_used_shows_nothing_again(curator, clinic, tmp_path):
     async def work():
         service = CuratorService(curator, first=0)
@@ -170,6 +175,7 @@ def test_a_ledger_that_cannot_be_used_shows_nothing_again(curator, clinic, tmp_p
     run(work())
 
 
+@pytest.mark.slow
 def test_a_lowered_cap_is_on_the_next_receipt(clinic, make_clinic):
     async def work(curator):
         service = CuratorService(curator, first=0)
@@ -187,6 +193,7 @@ def test_a_lowered_cap_is_on_the_next_receipt(clinic, make_clinic):
         run(work(curator))
 
 
+@pytest.mark.slow
 def test_the_shelf_forgets_what_was_unused_for_longest(curator):
     answer = curator.analyst("ada").ask(COUNT, epsilon=1)
     kept = CachedAnswer("ada", curator.planner.plan(ASKED), answer, curator.ledger)

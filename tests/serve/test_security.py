@@ -69,6 +69,7 @@ def test_no_log_has_a_key_a_password_a_question_or_a_path(client, bearer, served
         assert SECRET not in line and key not in line and password not in line and "0.0625" not in line
 
 
+@pytest.mark.slow
 def test_a_failure_is_logged_by_kind_and_place_without_its_text(curator, lines, monkeypatch):
     def broken(aggregation):
         raise ValueError("patient 7 has the flu")

@@ -29,6 +29,7 @@ def run(work):
     return asyncio.run(work)
 
 
+@pytest.mark.slow
 def test_what_the_curator_says_passes_through(curator):
     async def work():
         service = CuratorService(curator, first=0)
@@ -110,6 +111,7 @@ def test_a_full_counter_is_busy_and_others_still_look(curator):
     run(work())
 
 
+@pytest.mark.slow
 def test_all_seats_taken_is_busy(curator):
     async def work():
         service = CuratorService(curator, workers=1, seats=1, first=0)
@@ -125,6 +127,7 @@ def test_all_seats_taken_is_busy(curator):
     run(work())
 
 
+@pytest.mark.slow
 def test_an_asker_who_goes_away_pays_once_and_finds_the_answer(curator):
     async def work():
         service = CuratorService(curator, workers=1, first=0)
@@ -165,6 +168,7 @@ def test_a_stop_finishes_what_runs_and_turns_away_what_waits(curator):
     run(work())
 
 
+@pytest.mark.slow
 def test_a_stop_waits_no_longer_than_its_patience_and_what_is_cut_off_is_charged_once(curator):
     async def work():
         service = CuratorService(curator, workers=1, first=0)
@@ -209,6 +213,7 @@ def test_many_threads_on_one_curator_agree_on_every_answer_and_overspend_nothing
     assert verify(curator.ledger, Witness(curator.policy.books.witness)).ok
 
 
+@pytest.mark.slow
 def test_who_asks_too_often_waits(curator):
     async def work():
         service = CuratorService(curator, rate=0.001)  # a burst of one
@@ -278,6 +283,7 @@ def test_a_refusal_does_not_wait():
     run(work())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("workers", "seats"), [(0, 4), (4, 3)])
 def test_fewer_seats_than_workers_are_an_error(curator, workers, seats):
     with pytest.raises(ParameterError, match="to the number of seats"):

@@ -117,6 +117,7 @@ def test_bad_reports_are_refused_with_a_code(call, store):
     assert store.counts.users == 0
 
 
+@pytest.mark.slow
 def test_an_address_that_sends_too_often_must_wait(call, store):
     app = build_survey_app(store, rate=0.001)
     answers = call(*(post(report.to_json()) for report in reports(70)), app=app)
@@ -436,6 +437,7 @@ def test_idle_connections_of_one_address_keep_nobody_else_out(store):
         assert still_open <= 10  # a quarter of the connections
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_not_the_one_proposed(store):
     with running(store) as (port, _):
         with pytest.raises(ParameterError, match="is in use") as caught:
@@ -476,6 +478,7 @@ def test_a_page_with_a_name_is_told_by_it(tmp_path):
         assert public_address(plain, listener) == f"http://127.0.0.1:{listener.getsockname()[1]}/"
 
 
+@pytest.mark.slow
 def test_the_count_of_reports_is_told_while_they_come(store, monkeypatch):
     monkeypatch.setattr(survey_server, "_COUNT_INTERVAL", 0.05)
     with running(store) as (port, told):

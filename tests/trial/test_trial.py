@@ -129,6 +129,7 @@ def test_the_same_seed_generates_the_same_tables():
     assert first.to_pylist() != other.to_pylist()
 
 
+@pytest.mark.slow
 def test_odd_values_occur():
     rows = generate_neighbors(clinic(), units=400)[0].one.tables["visits"].to_pylist()
     assert {None, "not listed"} <= {row["ward"] for row in rows}
@@ -231,6 +232,7 @@ def test_any_policy_can_be_generated_for_and_asked_about(declared):
 # The questions.
 
 
+@pytest.mark.slow
 def test_every_aggregate_and_clause_is_asked():
     text = "\n".join(generate_questions(clinic()))
     for word in ("COUNT(*)", "COUNT(DISTINCT", "SUM(", "AVG(", "VAR_SAMP(", "STDDEV(", "MEDIAN(", "MIN(", "MAX(",
@@ -240,6 +242,7 @@ def test_every_aggregate_and_clause_is_asked():
     assert len(generate_questions(clinic())) == len(set(generate_questions(clinic()))) > 25
 
 
+@pytest.mark.slow
 def test_what_the_policy_refuses_is_not_asked():
     policy = load_text(POLICY_TEXT.replace("delta = 1e-6", "delta = 0").replace("delta = 1e-7", "delta = 0"))
     assert not any("GROUP BY diagnosis" in question for question in generate_questions(policy))
@@ -262,6 +265,7 @@ def test_many_answers_finished_at_once_are_the_single_ones(trial):
         assert list(postprocess_all(releases, plan.recipe)) == alone, question
 
 
+@pytest.mark.slow
 def test_an_offset_counts_in_each_answer(trial):
     question = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n DESC LIMIT 2 OFFSET 1"
     plan = plan_for(parse(question), trial.policy, 5)
@@ -294,6 +298,7 @@ def test_whole_asks_follow_the_same_law(trial, full):
         assert distance(whole[:, column] + 2 * scale, quick[:, column]) > limit
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_answers():
     found = []
     for seed in (3, 3, 4):

@@ -134,6 +134,7 @@ WORDS = (
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=MANY)
 @given(st.lists(st.sampled_from(WORDS.split()), max_size=25))
 @example(["'2025-01-31'", "::", "TIMESTAMP", "'2025-01-31'"])
@@ -191,6 +192,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_twice_the_text_is_twice_the_work(shape):
     looks = []

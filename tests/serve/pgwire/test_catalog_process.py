@@ -506,6 +506,7 @@ def test_one_analyst_runs_one_statement_at_a_time_and_has_so_many_waiting():
     asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_cpu_time_beyond_an_analysts_share_is_waited_for_by_that_analyst_alone():
     async def work():
         queue = FairQueue(running=1, share=0.5, burst=1.0)
@@ -539,6 +540,7 @@ def test_statements_that_fail_quickly_are_slowed_down(served):
     assert served.run(work()) >= 0.65
 
 
+@pytest.mark.slow
 def test_a_throttle_admits_its_burst_and_its_rate_and_no_more():
     throttle = Throttle(per_second=10.0, burst=5.0)
     served = sorted(throttle.delay("ada", 1.0, now=0.0) for _ in range(105))

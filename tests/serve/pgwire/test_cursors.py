@@ -243,6 +243,7 @@ def test_rows_are_those_of_postgresql(connection, plain, count):
     plain.rollback()
 
 
+@pytest.mark.slow
 def test_all_is_more_than_any_answer_has():
     assert select_rows(0, 3, FetchCommand("a", Direction.FORWARD, ALL)) == (range(1, 4), 4)
     assert select_rows(4, 3, FetchCommand("a", Direction.FORWARD, -ALL)) == (range(3, 0, -1), 0)

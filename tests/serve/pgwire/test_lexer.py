@@ -59,6 +59,7 @@ def question(text: str, values: list[object]) -> str:
     return EditedText(text, 0, len(text), edits).text
 
 
+@pytest.mark.slow
 @settings(max_examples=MANY)
 @given(VALUES)
 def test_a_parameter_is_one_literal_whatever_its_value_is(value):
@@ -73,6 +74,7 @@ def test_a_parameter_is_one_literal_whatever_its_value_is(value):
         assert literal.value == value and type(literal.value) is type(value)
 
 
+@pytest.mark.slow
 @settings(max_examples=MANY)
 @given(st.lists(VALUES, min_size=2, max_size=2))
 def test_nothing_around_a_parameter_changes_with_its_value(values):
@@ -207,6 +209,7 @@ def test_a_quoted_text_is_read_back(text):
     assert token.kind == "text" and token.text == text
 
 
+@pytest.mark.slow
 @settings(max_examples=MANY)
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
 def test_any_text_is_read_or_refused(text):

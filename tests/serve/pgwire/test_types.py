@@ -39,6 +39,7 @@ CASES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(CASES, st.booleans())
 def test_what_is_encoded_is_decoded(case, binary):
     oid, value = case

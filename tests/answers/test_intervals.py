@@ -7,10 +7,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from flint import arb, ctx, fmpq
-from tests.support.counts import some
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.counts import enough, some
 
 from tacit.aggregates.base import ReleasedVector, Releases
-from tacit.aggregates.mean import MeanEstimator
+from tacit.aggregates.mean import MeanEstimator, _edge
 from tacit.aggregates.variance import VarianceEstimator
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
@@ -140,6 +142,21 @@ def test_means_are_not_much_wider_than_needed():
     # Where the count is large, the half-width is that of the sum: scale 400 quarter units, ln 20, over 50,000 rows.
     _, _, low, high = trial(25.0, 50_000, 4, Fraction(95, 100), 200, "width")
     assert np.allclose((high - low) / 2, 400 * np.log(20) / 4 / 50_000, rtol=0.02)
+
+
+@settings(max_examples=enough(50))
+@given(st.integers(1, 600), st.integers(0, 2**32 - 1), st.sampled_from([1.0, 0.37, 1e6, 5e-9]))
+def test_the_end_of_a_mean_is_that_of_plain_bisection_to_the_last_bit(groups: int, seed: int, most: float) -> None:
+    """An answer that was given is given again as it was, so how many points are tried at once changes nothing."""
+    random = np.random.default_rng(seed)
+    inside = random.uniform(-most, most, groups)
+    ends = np.where(random.random(groups) < 0.2, np.inf, random.uniform(inside, most))
+    for found, start, end in zip(_edge(lambda x: x > ends, inside, most), inside.tolist(), ends.tolist(), strict=True):
+        near, far = start, most
+        for _ in range(40):
+            half = (near + far) / 2
+            near, far = (near, half) if half > end else (half, far)
+        assert found == (far if most > end else most)
 
 
 @pytest.mark.parametrize("count", [-50, -1, 0, 1, 5, 12])

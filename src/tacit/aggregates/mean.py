@@ -199,21 +199,27 @@ def combined_tail(
 
 
 def _edge(rejects: Callable[[Floats], npt.NDArray[np.bool_]], inside: Floats, most: float) -> Floats:
-    """Return the last point from `inside` up to `most` that is not rejected, or a hair beyond it.
+    """Return the last point from `inside` up to `most` that is not rejected, or a hair beyond it, by bisection.
 
-    Each round cuts what is left into equal parts: into many where the points are few, as a call of numpy then takes as
-    long for all cuts as for one.
+    Where the points are few, all the middles that four halvings may come to are tried at once, as a call of numpy takes
+    as long for fifteen of them as for one. They are the same numbers however many are tried: an interval that was
+    answered is repeated to the last bit.
     """
-    halvings = 4 if len(inside) <= _FEW else 1
-    shares = np.linspace(0, 1, 2**halvings + 1)[:, None]
+    parts = 16 if len(inside) <= _FEW else 2
+    halvings = parts.bit_length() - 1
+    steps = [parts >> halving for halving in range(1, halvings + 1)]
+    cuts = np.empty((parts + 1, len(inside)))
     near, far = inside, np.full_like(inside, most)
     open_ended = ~rejects(far)
     each = np.arange(len(inside))
     for _ in range(_HALVINGS // halvings):
-        cuts = near + shares * (far - near)
-        cuts[-1] = far
+        cuts[0], cuts[-1] = near, far
+        for step in steps:
+            cuts[step :: 2 * step] = (cuts[: -step : 2 * step] + cuts[2 * step :: 2 * step]) / 2
         out = rejects(cuts[1:-1])
-        part = np.where(out.any(axis=0), out.argmax(axis=0), len(out))  # the first whose end is rejected
+        part = np.zeros_like(each)
+        for step in steps:
+            part += np.where(out[part + step - 1, each], 0, step)
         near, far = cuts[part, each], cuts[part + 1, each]
     return np.where(open_ended, most, far)
 

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from tools.measure import cycles_inside_packages, is_participle, modules_of
 
+pytestmark = pytest.mark.slow
+
 SOURCE = Path(__file__).parent.parent / "src" / "tacit"
 
 
@@ -50,7 +52,6 @@ def definitions(kind):
             yield str(file.relative_to(SOURCE)), name
 
 
-@pytest.mark.slow
 def test_public_class_names_are_unique():
     homes = defaultdict(list)
     for file, name in definitions("class"):
@@ -60,7 +61,6 @@ def test_public_class_names_are_unique():
     assert not {name: files for name, files in homes.items() if len(files) > 1}
 
 
-@pytest.mark.slow
 def test_functions_of_modules_are_verbs():
     functions = list(definitions(r"(?:async\s+)?def"))
     assert len(functions) > 1_500
@@ -78,7 +78,6 @@ def proposed_calls(folder):
                     yield from ((file.name, name) for name in re.findall(r"(?<![\w.])([A-Za-z_]\w*)\(", text))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("package", ["attacks", "audit", "learn", "local", "trial"])
 def test_errors_propose_names_that_exist(package):
     proposed = [(file, name) for file, name in proposed_calls(SOURCE / package) if not name.isupper()]
@@ -87,7 +86,6 @@ def test_errors_propose_names_that_exist(package):
     assert not [(file, name) for file, name in proposed if name in missing]
 
 
-@pytest.mark.slow
 def test_packages_have_no_import_cycles():
     """Imports inside functions and for types count: a module can be read once those it names are."""
     paths = modules_of(SOURCE.parent)

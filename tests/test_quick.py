@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 FILES = {
     "test_some.py": """
@@ -29,7 +31,6 @@ def test_but_one(case): ...
 }
 
 
-@pytest.mark.slow
 def test_quick_tests_run_with_three_cases_and_slow_files_are_not_imported(tmp_path: Path) -> None:
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -21,6 +21,8 @@ from tacit.accounting import METHODS, delta, epsilon, pld
 from tacit.privacy.loss import ApproximateDp, Compose, Group, LaplaceNoise, Loss, Parallel, PureDp, Repeat, Sampled
 from tacit.privacy.unit import Neighbors
 
+pytestmark = pytest.mark.slow
+
 ADD, REPLACE = Neighbors.ADD_REMOVE, Neighbors.REPLACE
 EPSILONS = [Fraction(0), Fraction(1, 20), Fraction(1, 4), Fraction(3, 4), Fraction(2)]
 DIGITS = Fraction(1, 10**50)  # how far the tables may be off
@@ -210,7 +212,6 @@ def below_the_truth(loss: Loss, seed: int, methods: tuple[str, ...]) -> list[str
     return found
 
 
-@pytest.mark.slow
 def test_no_accountant_is_below_the_truth_of_random_trees(full):
     rng = random.Random(16)
     for seed in range(400 if full else 6):
@@ -225,20 +226,17 @@ MOVED = Parallel(
 )
 
 
-@pytest.mark.slow
 def test_a_unit_that_leaves_one_sampled_part_and_enters_another():
     # composing like directions only gives 0.20811; the table of the first removed and the second added shows 0.21037
     assert float(truths(MOVED, random.Random(0), [Fraction(1, 4)])[0]) == pytest.approx(0.2103708, abs=1e-7)
     assert below_the_truth(MOVED, 0, METHODS) == []
 
 
-@pytest.mark.slow
 def test_without_the_mixed_direction_the_tables_are_above(monkeypatch):
     monkeypatch.setattr(pld, "ADDED", pld.REMOVED)
     assert below_the_truth(MOVED, 0, ("pld",)) != []
 
 
-@pytest.mark.slow
 def test_with_the_change_taken_for_a_removal_the_tables_are_above(monkeypatch):
     # two units, of which one is removed and one is added: sampled at 0.99, an addition may be nearly certain to show
     loss = Group(Repeat(Sampled(PureDp(Fraction(1, 2)), Fraction(9, 10)), 2), 2)
@@ -250,7 +248,6 @@ def test_with_the_change_taken_for_a_removal_the_tables_are_above(monkeypatch):
     assert below_the_truth(MOVED, 0, ("pld",)) != []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "loss",
     [

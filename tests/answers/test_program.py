@@ -27,6 +27,8 @@ from tacit.plan.question import Question
 from tacit.policy.load import load
 from tacit.sampling.bits import SystemBits
 
+pytestmark = pytest.mark.slow
+
 WARDS, YEARS = ["A", "B", "C"], [2023, 2024, 2025]
 ROWS = [
     {
@@ -188,7 +190,6 @@ FROM ({grouped})
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("sql", PROGRAMS)
 def test_without_noise_an_answer_is_what_duckdb_computes(sql: str, ask_once: Callable[..., Any], plain: Any) -> None:
     answer = ask_once(sql)
@@ -197,14 +198,12 @@ def test_without_noise_an_answer_is_what_duckdb_computes(sql: str, ask_once: Cal
     assert difference(rows(answer), expected, 1e-9) == ""
 
 
-@pytest.mark.slow
 def test_the_columns_are_known_before(ask_once: Callable[..., Any]) -> None:
     for sql in PROGRAMS:
         answer = ask_once(sql)
         assert answer.headings == answer_columns(make_plans(Question(sql, epsilon=5), POLICY).plan.recipe)
 
 
-@pytest.mark.slow
 def test_a_repeat_shows_the_same_and_costs_nothing(data: Any, tmp_path: Path) -> None:
     sql = "SELECT ward, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*)) AS r FROM visits GROUP BY ROLLUP (ward)"
     engine = open_engine(POLICY, {"visits": data})
@@ -223,7 +222,6 @@ COVERED = (
 )
 
 
-@pytest.mark.slow
 def test_intervals_hold_the_value_without_noise_as_often_as_they_say(ask: Callable[..., Any], plain: Any) -> None:
     """95 % intervals that are right nine times of ten: fewer hits than this have a chance below 1e-9.
 

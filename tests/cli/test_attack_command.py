@@ -77,7 +77,6 @@ def test_what_goes_wrong_has_a_message_and_an_exit_code(tacit, home, arguments, 
     assert what in re.sub(r"\s+", " ", done.stderr)
 
 
-@pytest.mark.slow
 def test_without_a_policy_the_bundled_clinic_is_attacked(tacit, tmp_path):
     done = tacit("attack", "--people", "20", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

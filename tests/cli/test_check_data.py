@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 POLICY = """
 [data]
 source = "visits.csv"
@@ -37,7 +39,6 @@ def place(folder: Path, copy: str = "", epoch: int = 1) -> Path:
     return policy
 
 
-@pytest.mark.slow
 def test_what_could_not_be_read_is_counted(tacit, tmp_path):
     (tmp_path / "visits.csv").write_text(ROWS, encoding="utf-8")
     said = tacit("check", "-p", place(tmp_path)).stdout
@@ -47,7 +48,6 @@ def test_what_could_not_be_read_is_counted(tacit, tmp_path):
     assert "columns.dx: 1 of" not in said and "has changed" not in said
 
 
-@pytest.mark.slow
 def test_a_source_that_has_changed_since_it_was_read_is_told(tacit, tmp_path):
     source = tmp_path / "visits.csv"
     source.write_text(ROWS, encoding="utf-8")
@@ -68,7 +68,6 @@ def test_a_source_that_has_changed_since_it_was_read_is_told(tacit, tmp_path):
     assert "has changed" not in tacit("check", "-p", policy).stdout
 
 
-@pytest.mark.slow
 def test_values_that_are_not_as_declared_are_told_exactly(tacit, tmp_path):
     ages = [*range(15, 25), "", "", "nan"]
     rows = "\n".join(f"{who},{age},{'Male' if who % 2 else 'male'}" for who, age in enumerate(ages))

@@ -32,6 +32,8 @@ from tacit.plan.bind_question import plan_for
 from tacit.policy.load import load
 from tacit.policy.model import DeclaredAnalyst, Policy, PrivacyBudget
 
+pytestmark = pytest.mark.slow
+
 NUMBERS: dict[str, dict[str, Any]] = {
     "x": {"type": "int", "lower": 3, "upper": 9, "nullable": False},
     "y": {"type": "float", "lower": 2, "upper": 8, "step": 0.5, "nullable": False},
@@ -141,7 +143,6 @@ def questions(source: str, rng: random.Random) -> Iterator[str]:
         )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("source", SIDES)
 def test_a_left_join_is_that_of_plain_sql(source: str, both: Both) -> None:
     for text in questions(source, random.Random(source)):
@@ -149,7 +150,6 @@ def test_a_left_join_is_that_of_plain_sql(source: str, both: Both) -> None:
     both.check(f"SELECT COUNT(b.x) AS x, SUM(b.x) AS sx, COUNT(b.y) AS y, SUM(b.y) AS sy FROM {source}")
 
 
-@pytest.mark.slow
 def test_an_unmatched_row_holds_nothing(tmp_path, ones) -> None:
     # Three rows on the left, one of them matched by a row whose x is 7: COUNT 1 and SUM 7, not 3 and 7 + 2 * 5.
     one = {"x": 5, "y": 2.0, "z": 1, "k": "a"}
@@ -168,7 +168,6 @@ def test_an_unmatched_row_holds_nothing(tmp_path, ones) -> None:
     both.plain.close()
 
 
-@pytest.mark.slow
 def test_a_prepared_copy_says_the_same(tmp_path) -> None:
     pytest.importorskip("numba", reason="a prepared copy is read with numba")
     rng = random.Random(5)

@@ -34,6 +34,8 @@ from tacit.policy.load import load
 from tacit.policy.model import DeclaredAnalyst, PrivacyBudget
 from tacit.query.timestamps import to_microseconds
 
+pytestmark = pytest.mark.slow
+
 FIRST = datetime.date(2025, 1, 1)
 DAY = {"type": "date", "lower": "2025-01-01", "upper": "2025-06-30"}
 KIND = {"type": "text", "values": ["visit", "cart", "buy"]}
@@ -203,7 +205,6 @@ def plain_key(value: Any) -> Any:
     return value.date() if isinstance(value, datetime.datetime) else value
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("text", some(QUESTIONS, 2))
 def test_the_answer_is_that_of_plain_sql(text, shop):
     size = len(parse(text).keys)
@@ -242,7 +243,6 @@ def in_memory(tables: dict[str, list[dict[str, Any]]]) -> ReferenceEngine:
     return ReferenceEngine(moments)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("groups", "rows", "total"), [(2, 1, None), (2, 3, 4)])
 def test_duckdb_and_the_reference_say_the_same_where_bounds_bite(groups, rows, total):
     policy, tables = load(declare(groups, rows, total)), awkward()
@@ -253,7 +253,6 @@ def test_duckdb_and_the_reference_say_the_same_where_bounds_bite(groups, rows, t
     engine.close()
 
 
-@pytest.mark.slow
 def test_a_sorted_copy_and_the_reference_say_the_same_where_none_does(monkeypatch):
     pytest.importorskip("numba", reason="the loops are compiled by numba")
     monkeypatch.setattr(ingest, "_READY", 0)  # whatever the size of a table
@@ -267,7 +266,6 @@ def test_a_sorted_copy_and_the_reference_say_the_same_where_none_does(monkeypatc
     engine.close()
 
 
-@pytest.mark.slow
 def test_the_answer_says_what_the_caps_cut_off(shop):
     answer = shop.ask("SELECT AVG(n) FROM (SELECT customer, COUNT(*) AS n FROM orders GROUP BY customer)")
     assert "COUNT(*) counts at most 60 of each customer, as the policy's caps say." in answer.notes

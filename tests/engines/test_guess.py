@@ -12,6 +12,8 @@ from tacit.engines.duckdb_connection import connect_in_memory
 from tacit.engines.infer_csv import infer_csv_types
 from tacit.query.types import Type
 
+pytestmark = pytest.mark.slow
+
 
 def guess(*values: str | None) -> Type:
     with connect_in_memory() as connection:
@@ -22,7 +24,6 @@ def guess(*values: str | None) -> Type:
         return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "kind"),
     [
@@ -53,7 +54,6 @@ words = st.one_of(
 )
 
 
-@pytest.mark.slow
 @settings(deadline=None, max_examples=examples(60))
 @given(st.lists(words, min_size=1, max_size=4))
 def test_no_value_is_lost_by_reading_it_in_the_guessed_type(values):

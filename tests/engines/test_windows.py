@@ -14,6 +14,8 @@ from tacit.plan.bind_question import plan_for
 from tacit.policy.load import load
 from tacit.query.timestamps import to_microseconds
 
+pytestmark = pytest.mark.slow
+
 WITH_WINDOWS = [text for text in QUESTIONS if "OVER" in text]
 
 
@@ -33,7 +35,6 @@ def tables() -> dict[str, Any]:
     return {name: (kinds[name], rows) for name, rows in found.items()}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "texts"),
     [

@@ -8,6 +8,8 @@ from tests.support.counts import some
 from tacit.curator.curator import Curator
 from tacit.errors import Refused
 
+pytestmark = pytest.mark.slow
+
 ANSWERED = """
 SELECT COUNT(*) FROM visits
 select count(*) from VISITS
@@ -59,7 +61,6 @@ SELECT ward, COUNT(*), SUM(rate), AVG(rate) FROM beds GROUP BY ward
 EXPLAINED = some(ANSWERED, 3)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("sql", ANSWERED)
 def test_answered(rich: Curator, sql: str) -> None:
     answer = rich.analyst("ada").ask(sql, epsilon=1)
@@ -71,7 +72,6 @@ def test_answered(rich: Curator, sql: str) -> None:
     assert again.receipt.repeat and list(again) == list(answer)
 
 
-@pytest.mark.slow
 def test_what_overflows_in_finishing_is_null(rich: Curator) -> None:
     # 1e398 is no double, and infinity less infinity is not a number: neither is a value to show
     huge = "AVG(age) * 1e199 * 1e199"
@@ -109,7 +109,6 @@ DOUBTFUL = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("sql", DOUBTFUL, ids=lambda sql: sql[:60].encode("ascii", "replace").decode())
 def test_refused_at_no_cost_or_answered(rich: Curator, sql: str) -> None:
     before = rich.ledger.overall().spent

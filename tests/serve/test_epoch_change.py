@@ -21,6 +21,8 @@ from tacit.plan.question import Question
 from tacit.serve.epoch_change import EpochChange
 from tacit.serve.service import CuratorService
 
+pytestmark = pytest.mark.slow
+
 # At these epsilons noise is 0 but with probability below 1e-300.
 COUNT = Question("SELECT COUNT(*) AS n FROM visits", epsilon=300)
 OTHER = Question("SELECT COUNT(*) AS n FROM visits WHERE age >= 0", epsilon=300)
@@ -44,7 +46,6 @@ async def changed(service: CuratorService, clinic) -> None:
     await change.wait()
 
 
-@pytest.mark.slow
 def test_a_question_that_began_ends_with_its_own_data_and_the_next_has_the_new(clinic):
     first = tacit.open(clinic.policy)
 
@@ -74,7 +75,6 @@ def test_a_question_that_began_ends_with_its_own_data_and_the_next_has_the_new(c
         assert verify(curator.ledger, Witness(curator.policy.books.witness)).ok
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", ["same epoch", "other budget", "unreadable"])
 def test_what_cannot_be_served_is_said_and_the_epoch_stays(clinic, case, caplog):
     async def work(curator) -> int:
@@ -107,7 +107,6 @@ run_server(Path(sys.argv[1]), ServerConfig(http=0, postgres=None), lambda where:
 """
 
 
-@pytest.mark.slow
 def test_a_signal_says_that_there_is_a_new_epoch(clinic):
 
     with subprocess.Popen(

@@ -40,7 +40,7 @@ from tacit.query.functions import Function
 from tacit.query.nodes import Aggregate, Call, ExactStatistic, Literal, Scalar
 
 _HALVINGS = 40  # leave less than 1e-12 of the declared range
-_FEW = 256  # points that are searched for by cutting into many parts
+_FEW = 256  # points for which the middles of several halvings are tried at once
 
 
 def centered_measurements(
@@ -199,7 +199,7 @@ def combined_tail(
 
 
 def _edge(rejects: Callable[[Floats], npt.NDArray[np.bool_]], inside: Floats, most: float) -> Floats:
-    """Return the last point from `inside` up to `most` that is not rejected, or a hair beyond it, by bisection.
+    """Return the last point from `inside` up to `most` that is not rejected, found by bisection and rounded outward.
 
     Where the points are few, all the middles that four halvings may come to are tried at once, as a call of numpy takes
     as long for fifteen of them as for one. They are the same numbers however many are tried: an interval that was

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -14,13 +15,18 @@ import pytest
 from tests.ledger.conftest import fresh, grains, limits, noise, rarely_on_postgres
 from tests.support.counts import FULL
 from tests.support.forks import in_child, outcome
+from tests.support.interrupts import at_every_point
 
 from tacit.accounting.filters import BudgetCharge, compute_charge
-from tacit.errors import Refused
+from tacit.errors import ErrorCode, LedgerError, Refused
+from tacit.ledger import ledger as ledger_module
+from tacit.ledger import signing
 from tacit.ledger.budget import BudgetLimits
 from tacit.ledger.entries import EntryKind
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.signing import SigningKey
 from tacit.ledger.verify import verify
+from tacit.ledger.witness import Witness
 from tacit.privacy.loss import GaussianNoise, Loss
 
 pytestmark = pytest.mark.slow
@@ -82,6 +88,41 @@ def for_the_last(place: Path | str, terms: BudgetLimits, loss: Loss = TENTH) -> 
         assert ledger.overall().spent == sum([compute_charge(loss)] * sum(outcomes), BudgetCharge.zero())
         assert verify(ledger).problems == ()
     return sum(outcomes)
+
+
+@pytest.mark.parametrize(("kind", "step"), [("sqlite", 2), ("postgres", 12)])
+def test_an_opening_that_another_one_overtakes_at_any_line_of_it(kind, step, tmp_path, request):
+    # The other one makes the ledger, its key and its witness, and asks; or finds the database in use, and gives up.
+    terms, overtaken = shared("1"), 0
+    folder, place = tmp_path, tmp_path / ""
+
+    def open_one(wait: float) -> Ledger:
+        witness = Witness(folder / "witness")
+        key = SigningKey.at(folder / "key", create=not witness.exists())
+        return Ledger(place, terms, key=key, witness=witness, wait=wait)
+
+    def overtake() -> None:
+        nonlocal overtaken
+        try:
+            other = open_one(wait=0.001)
+        except LedgerError as error:
+            assert error.code is ErrorCode.LEDGER_BUSY
+            return
+        with other:
+            other.commit(other.reserve("analyst1", TENTH, "other"), b"12")
+        overtaken += 1
+
+    def work() -> None:
+        nonlocal folder, place
+        folder = Path(tempfile.mkdtemp(dir=tmp_path))
+        place = folder / "ledger" if kind == "sqlite" else fresh(request.getfixturevalue("postgres"))
+        with open_one(wait=30) as ledger:
+            ledger.commit(ledger.reserve("analyst1", TENTH, "own"), b"12")
+            assert verify(ledger, Witness(folder / "witness")).ok
+
+    code = (ledger_module.__file__, signing.__file__)
+    points = len(list(at_every_point(work, lambda file: file in code, overtake, step=1 if FULL else step)))
+    assert overtaken > points / 2
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])

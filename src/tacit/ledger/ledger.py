@@ -283,15 +283,20 @@ class Ledger(LedgerReader):
             book.release(claim.entry)
 
     def _open(self) -> None:
-        """Make the ledger where there is none, check what is there, and write down new terms."""
+        """Make the ledger where there is none, check what is there, and write down new terms.
+
+        Others may open the same new ledger meanwhile. What key and witness remember is on disk in the ledger before it
+        is in them; so they are read first, and where the ledger that is read afterwards lacks it, it is lost.
+        """
         key = self._key.public if self._key else ""
         terms = Terms(self.limits, key, self._witness is not None, self._source)
-        marked = self._key is not None and self._key.is_marked()  # before the ledger is read, which names it by then
+        marked = self._key is not None and self._key.is_marked()
+        sighted = self._witness is not None and self._witness.exists() and self._witness.last() is not None
         with self.store.read() as session:
             blank = self.store.is_blank(session)
             recorded = None if blank else LedgerTransaction(session).terms()
         new = self._witness if recorded is None or not recorded.witnessed else None
-        if new is not None and blank and new.exists() and new.last() is not None:
+        if blank and sighted:
             raise missing_ledger_error(self.store)
         if self._key is not None and marked:
             check_key(self.store, recorded, self._key)

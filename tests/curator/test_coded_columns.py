@@ -23,7 +23,7 @@ from tests.support.engines import lent_engines
 from tests.support.policies import policy_of
 
 from tacit.aggregates.registry import read_question
-from tacit.engines import aggregate_codes, coded_columns, coded_sources
+from tacit.engines import aggregate_codes, coded_columns, coded_sources, copy_tables
 from tacit.engines import duckdb as duckdb_engine
 from tacit.engines.coded_columns import CodedColumn, encode_column
 from tacit.engines.deadline import TimeLimit, time_limit
@@ -40,9 +40,9 @@ pytest.importorskip("numba", reason="the loops are compiled by numba")
 @pytest.fixture
 def coded(monkeypatch):
     """All tables are large, in many batches, and no column has too many values; says which questions were looked up."""
-    monkeypatch.setattr(duckdb_engine, "_LARGE", 0)
+    monkeypatch.setattr(copy_tables, "_LARGE", 0)
     monkeypatch.setattr(aggregate_codes, "_BATCH_ROWS", 8)
-    monkeypatch.setattr(coded_columns, "_ROWS_PER_VALUE", 0)
+    monkeypatch.setattr(coded_columns, "_ROWS_PER_VALUE", 1)
     taken: list[bool] = []
     look_up = DuckDBEngine._look_up
 
@@ -421,6 +421,43 @@ def test_a_column_that_is_forgotten_is_read_again(coded, monkeypatch):
     assert dict(engine.run(exact)) == dict(engine.run(exact)) == first
     assert len(engine._coded._kept) == 1
     engine.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "looked_up"),
+    [
+        ("SELECT ward, COUNT(*) FROM visits WHERE age > {} AND cost > {}.5 AND NOT urgent GROUP BY ward", [True, True]),
+        ("SELECT ward, COUNT(*), AVG(cost) FROM visits WHERE cost > {} GROUP BY ward", [False, True, True]),
+        ("SELECT MONTH(day) AS m, SUM(cost) FROM visits GROUP BY m", [False, True, True]),
+        ("SELECT COUNT(*) FROM visits WHERE LENGTH(note) > {}", [False, False, False]),
+    ],
+)
+def test_few_rows_are_looked_up_where_the_database_computes_nothing_or_for_the_second_time(
+    text, looked_up, monkeypatch
+):
+    policy, engine = open_few("visits", monkeypatch)
+    engine._asked = duckdb_engine._PLAIN
+    for number, taken in enumerate(looked_up):
+        exact = plan_for(read_question(text.format(number, number)), policy, 1).exact
+        found = engine._look_up(exact)
+        assert (found is not None) is taken
+        with monkeypatch.context() as patch:
+            patch.setattr(DuckDBEngine, "_look_up", lambda self, aggregation: None)
+            plain = engine.run(exact)
+        assert found is None or dict(found) == dict(plain)
+    engine.close()
+
+
+@pytest.mark.parametrize("caps", CAPS)
+def test_every_question_over_few_rows(caps, shared, monkeypatch):
+    """The cells when it is asked for the first, second and third time are those of the plain path."""
+    groups, most, total = caps
+    policy = load(declare(groups, most, total=total))
+    engine = shared(("awkward", caps), policy, arrow(awkward()))
+    for text in some(EVERY, 64, 16 * CAPS.index(caps)):
+        exact = plan_for(read_question(text), policy, 1).exact
+        (ours, plain), again = run_both(engine, exact, monkeypatch), [dict(engine.run(exact)) for _ in range(2)]
+        assert again == [ours, plain], text
 
 
 def test_what_scalars_gave_is_used_only_with_the_same_values():

@@ -106,7 +106,8 @@ def test_an_opening_that_another_one_overtakes_at_any_line_of_it(kind, step, tmp
         try:
             other = open_one(wait=0.001)
         except LedgerError as error:
-            assert error.code is ErrorCode.LEDGER_BUSY
+            if error.code is not ErrorCode.LEDGER_BUSY:
+                raise
             return
         with other:
             other.commit(other.reserve("analyst1", TENTH, "other"), b"12")

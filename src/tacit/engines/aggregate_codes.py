@@ -15,8 +15,9 @@ have. It changes how long a question takes, and nothing that is released.
 
 from __future__ import annotations
 
+import operator
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -54,6 +55,7 @@ from tacit.engines.combinations import (
     join_subsets,
     limit_combinations,
 )
+from tacit.engines.copy_tables import is_large
 from tacit.engines.deadline import seconds_left
 from tacit.engines.key_numbers import KeyNumbers, number_groups
 from tacit.engines.totals import ValueCounts, compute_measure
@@ -74,7 +76,8 @@ _MOST_TABLES = 16
 _MOST_BYTES = 1 << 31  # of the columns of one question, at about two for each row and column
 
 
-_Evaluate = Callable[[Names, Sequence[Scalar]], list[pa.Array]]
+_Values = dict[Scalar, pa.Array]
+_Evaluate = Callable[[Names, Sequence[Scalar]], "_Values | None"]
 
 
 class _GroupTable(NamedTuple):
@@ -142,9 +145,18 @@ def aggregate_codes(cursor: DuckDBPyConnection, node: Aggregation, coded: CodedT
         columns[name] = found
     units = None if node.unit is None else source.find_units()
 
-    def evaluate(names: Names, scalars: Sequence[Scalar]) -> list[pa.Array]:
-        key, values = (read.table, names, tuple(scalars)), [columns[name].values for name in sorted(names)]
-        return coded.evaluated.find(key, values, lambda: _combine(names, columns).evaluate(cursor, scalars))
+    def evaluate(names: Names, scalars: Sequence[Scalar]) -> _Values | None:
+        combinations = _combine(names, columns)
+        found = {scalar: plain for scalar in scalars if (plain := combinations.compute_plain(scalar)) is not None}
+        left = tuple(scalar for scalar in scalars if scalar not in found)
+        if left:
+            key, values = (read.table, names, left), [columns[name].values for name in sorted(names)]
+            is_due = coded.evaluated.is_met(key) or is_large(rows)
+            if not is_due or combinations.size > limit_combinations(rows, left):
+                return None
+            computed = coded.evaluated.find(key, values, lambda: combinations.evaluate(cursor, left))
+            found |= zip(left, computed, strict=True)
+        return found
 
     plan = _plan(node, read, columns, rows, evaluate)
     return None if plan is None else plan.run(list(_split(rows, units)))
@@ -167,23 +179,25 @@ def _plan(
     """What is looked up and counted; None where there are too many combinations or groups."""
     grouped = join_small_sets([named_columns(scalar) for scalar in (*read.conditions, *read.keys)], columns)
     counted = join_subsets(named_columns(argument) for argument in read.arguments.values())
-    most = limit_combinations(rows, read.scalars)
-    if max(count_combinations(names, columns) for names in [*grouped, *counted]) > most or len(grouped) > _MOST_TABLES:
+    most, several = limit_combinations(rows, read.scalars), [names for names in grouped if len(names) > 1]
+    if any(count_combinations(names, columns) > most for names in [*several, *counted]) or len(grouped) > _MOST_TABLES:
+        return None
+    if ((read.conditions or read.keys) and not grouped) or (read.arguments and not counted):
+        return None  # scalars that name no column
+    conditions, groups = _assign(read.conditions, grouped), _assign(read.keys, grouped)
+    arguments = _assign(read.arguments.values(), counted)
+    wanted = [*map(operator.add, conditions, groups), *arguments]
+    found = [evaluate(names, scalars) for names, scalars in zip([*grouped, *counted], wanted, strict=True)]
+    values = [each for each in found if each is not None]
+    if len(values) < len(found):
         return None
     keys = KeyNumbers(node.keys)
     tables = []
-    for at, names in enumerate(grouped):
-        # A scalar that names no column goes with the first set.
-        conditions = [c for c in read.conditions if _first_superset(named_columns(c), grouped) == at]
-        positions = [i for i, key in enumerate(read.keys) if _first_superset(named_columns(key), grouped) == at]
-        values = evaluate(names, [*conditions, *(read.keys[i] for i in positions)])
-        is_in = np.ones(len(values[0]), np.bool_)
-        for value in values[: len(conditions)]:
-            is_in &= value.fill_null(False).to_numpy(zero_copy_only=False)
-        numbered = {i: keys.number(i, value) for i, value in zip(positions, values[len(conditions) :], strict=True)}
-        tables.append((names, is_in, numbered))
-    if (read.conditions or read.keys) and not grouped:
-        return None
+    for names, needed, own, of in zip(grouped, conditions, groups, values[: len(grouped)], strict=True):
+        is_in = np.ones(count_combinations(names, columns), np.bool_)
+        for condition in needed:
+            is_in &= of[condition].fill_null(False).to_numpy(zero_copy_only=False)
+        tables.append((names, is_in, {i: keys.number(i, of[key]) for i, key in enumerate(read.keys) if key in own}))
     size = prod(len(values) for values in keys.values)
     if (
         not 0 < size <= _MOST_COUNTS
@@ -191,24 +205,28 @@ def _plan(
     ):
         return None
     group_tables = [
-        _GroupTable(_combine(names, columns), number_groups(is_in, found, keys)) for names, is_in, found in tables
+        _GroupTable(_combine(names, columns), number_groups(is_in, numbers, keys)) for names, is_in, numbers in tables
     ]
-    columns_counted = []
-    for at, names in enumerate(counted):
-        arguments = {a: s for a, s in read.arguments.items() if _first_superset(named_columns(s), counted) == at}
-        values = evaluate(names, list(arguments.values()))
-        columns_counted.append(_CountedColumns(_combine(names, columns), dict(zip(arguments, values, strict=True))))
+    columns_counted = [
+        _CountedColumns(
+            _combine(names, columns), {a: of[scalar] for a, scalar in read.arguments.items() if scalar in own}
+        )
+        for names, own, of in zip(counted, arguments, values[len(grouped) :], strict=True)
+    ]
     summed = [m.argument for m in node.measures if m.function == "sum"]
     for each in columns_counted:
         if any(argument in summed and not pa.types.is_integer(v.type) for argument, v in each.values.items()):
             return None
-    if any(not any(argument in each.values for each in columns_counted) for argument in read.arguments):
-        return None
     return _CodedAggregator(node, keys.values, group_tables, columns_counted)
 
 
-def _first_superset(names: Names, sets: Sequence[Names]) -> int:
-    return next(i for i, known in enumerate(sets) if names <= known)
+def _assign(scalars: Iterable[Scalar], sets: Sequence[Names]) -> list[list[Scalar]]:
+    """For each set of columns the scalars that go with it: the first that has all that they name."""
+    assigned: list[list[Scalar]] = [[] for _ in sets]
+    for scalar in scalars:
+        names = named_columns(scalar)
+        next(own for known, own in zip(sets, assigned, strict=True) if names <= known).append(scalar)
+    return assigned
 
 
 def _split(rows: int, units: UnitEnds | None) -> Iterator[_Batch]:
@@ -260,6 +278,8 @@ class _CodedAggregator:
                 self._add(batch, totals, buffers)
             return totals
 
+        if len(batches) == 1:
+            return self._measure(work(is_first=True))
         with ThreadPoolExecutor(_WORKERS - 1) as pool:
             others = [pool.submit(work, is_first=False) for _ in range(_WORKERS - 1)]
             try:

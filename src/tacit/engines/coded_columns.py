@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from tacit.engines.bound_contributions import are_consecutive
 from tacit.engines.coded_rows import JoinedColumn
-from tacit.engines.copy_tables import OpenTables, find_unit_type, locate_table, locate_units
+from tacit.engines.copy_tables import OpenTables, find_unit_type, is_large, locate_table, locate_units
 from tacit.engines.deadline import seconds_left
 from tacit.engines.layout import text_code_column
 from tacit.engines.match_rows import MatchedRows, match_rows
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _MOST_BYTES = 1 << 29  # of all coded columns of an engine; those not used for longest are forgotten
 _MOST_EVALUATED = 1 << 26  # bytes of what scalars gave, and of the values that they were computed from
 _MOST_KNOWN = 64  # questions for which that is kept; their texts, which are keys, are of limited length
+_MOST_MET = 256  # questions whose keys are remembered
 _LOOK = 0.05  # seconds after which a question that waits for another one's reading looks at its time limit
 _MOST_VALUES = 1 << 20
 _MOST_KEPT = 1_000  # columns and matches, those too that were found not to be coded
@@ -90,6 +91,17 @@ class EvaluatedScalars:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: OrderedDict[Hashable, tuple[list[pa.Array], list[pa.Array]]] = OrderedDict()
+        self._met: OrderedDict[Hashable, None] = OrderedDict()
+
+    def is_met(self, key: Hashable) -> bool:
+        """Whether a key was asked about before: what is computed for it now may be asked for again."""
+        with self._lock:
+            found = key in self._met
+            self._met[key] = None
+            self._met.move_to_end(key)
+            if len(self._met) > _MOST_MET:
+                self._met.popitem(last=False)
+            return found
 
     def find(self, key: Hashable, values: list[pa.Array], compute: Callable[[], list[pa.Array]]) -> list[pa.Array]:
         """What is known under a key of columns with these values, or else is computed."""
@@ -116,8 +128,8 @@ class EvaluatedScalars:
 class CodedTables:
     """The coded columns of the tables of a copy, made when they are first asked for.
 
-    **Rule.** A column is coded where it has at most a million distinct values, and one for every eight rows. What is
-    coded, and what is in memory already, changes how long a question takes, and nothing else.
+    **Rule.** A column is coded where it has at most a million distinct values, and in a large table one for every
+    eight rows. What is coded, and what is in memory already, changes how long a question takes, and nothing else.
     """
 
     tables: OpenTables
@@ -251,7 +263,7 @@ class _Reading:
 
 def limit_values(rows: int) -> int:
     """How many distinct values a column may have where so many rows look them up."""
-    return min(_MOST_VALUES, rows // _ROWS_PER_VALUE if _ROWS_PER_VALUE else rows)
+    return min(_MOST_VALUES, rows // _ROWS_PER_VALUE if is_large(rows) else rows)
 
 
 def encode_column(batches: pa.RecordBatchReader, rows: int, most: int) -> CodedColumn | None:

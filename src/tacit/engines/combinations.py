@@ -11,7 +11,9 @@ import pyarrow as pa
 
 from tacit.engines.code_loops import write_combined
 from tacit.engines.coded_columns import CodedColumn
+from tacit.engines.plain_scalars import compute_plain
 from tacit.engines.scalars import write_scalar
+from tacit.query.conditions import named_columns
 from tacit.query.functions import WRITES_TEXT
 from tacit.query.nodes import Call, Scalar, walk
 
@@ -38,13 +40,8 @@ class Combinations:
 
     def evaluate(self, cursor: DuckDBPyConnection, scalars: Sequence[Scalar]) -> list[pa.Array]:
         """The value of each scalar for each combination."""
-        number, stride = np.arange(self.size), self.size
-        listed = {}
-        for (name, column), size in zip(self._columns.items(), self._sizes, strict=True):
-            stride //= size
-            only = len(self._columns) == 1
-            listed[name] = column.values if only else column.values.take(pa.array(number // stride % size))
-        listed["#number"] = pa.array(number)
+        listed = {name: self._list(name, column.values) for name, column in self._columns.items()}
+        listed["#number"] = pa.array(np.arange(self.size))
         results = ", ".join(f"{write_scalar(scalar)} AS x{i}" for i, scalar in enumerate(scalars))
         cursor.register("combinations", pa.table(listed))
         try:
@@ -55,6 +52,23 @@ class Combinations:
         if read is None or read.num_rows != self.size:
             raise RuntimeError("there are other combinations than were asked for")
         return [column.chunk(0) for column in read.combine_chunks().columns[1:]]
+
+    def compute_plain(self, scalar: Scalar) -> pa.Array | None:
+        """The value of a scalar for each combination; None where it is left to the database."""
+        names = named_columns(scalar)
+        if len(names) != 1:
+            return None
+        (name,) = names
+        found = compute_plain(scalar, self._columns[name].values)
+        return None if found is None else self._list(name, found)
+
+    def _list(self, name: str, values: pa.Array) -> pa.Array:
+        """For each combination what is computed of a column's value in it."""
+        if len(self._columns) == 1:
+            return values
+        place = list(self._columns).index(name)
+        stride = prod(self._sizes[place + 1 :])
+        return values.take(pa.array(np.arange(self.size) // stride % self._sizes[place]))
 
     def encode(self, start: int, end: int, into: NDArray[np.uint32]) -> NDArray[Any]:
         """The number of each row's combination, for the rows from `start` to before `end`."""

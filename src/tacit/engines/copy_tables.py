@@ -33,6 +33,12 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _MOST_TEXTS = 65_535  # numbers of two bytes
+_LARGE = 200_000
+
+
+def is_large(rows: int) -> bool:
+    """Whether so many rows are worth several threads, a compiler, and scalars computed ahead of their second use."""
+    return rows > _LARGE
 
 
 @dataclass(frozen=True)

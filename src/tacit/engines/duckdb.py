@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.engines.base import GroupedMeasures, Progress, TableSchema
 from tacit.engines.copy_file import CopyFile, ReadTables, attach_or_make
-from tacit.engines.copy_tables import type_of
+from tacit.engines.copy_tables import is_large, type_of
 from tacit.engines.deadline import interrupted_at_limit, seconds_left
 from tacit.engines.declared import stored_types, to_declared_type
 from tacit.engines.dialect import DUCKDB
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
     from tacit.engines.coded_columns import CodedTables
 
-_LARGE = 200_000  # rows from which a table is added up by several threads
 _PLAIN = 8  # questions of an engine before the compiler is loaded, which takes as long as some dozens of them
 _FETCHED = 256  # rows that become Python's objects in one call
 
@@ -99,8 +98,7 @@ class DuckDBEngine:
         aggregation = limit_joins(use_readings(aggregation, self._readings))
         if not has_compiler():
             return self._compute_in_sql(aggregation)
-        self._choose_loops()
-        if self._is_large and (looked_up := self._look_up(aggregation)) is not None:
+        if self._choose_loops() and (looked_up := self._look_up(aggregation)) is not None:
             return looked_up
         if aggregation.unit is None or not self._copy.layouts:
             return self._compute_in_sql(aggregation)
@@ -116,22 +114,24 @@ class DuckDBEngine:
                 rows = read_straight(cursor, aggregation, found, self._copy)
             return aggregate_rows(cursor, aggregation, rows, is_large=self._is_large)
 
-    def _choose_loops(self) -> None:
-        """Have loops compiled where tables are large or questions many; how many rows one of them reads is private."""
+    def _choose_loops(self) -> bool:
+        """Whether loops are compiled: where tables are large or questions many; how many rows one reads is private."""
         self._asked += 1
-        if self._is_large or self._asked > _PLAIN:
+        is_worthwhile = self._is_large or self._asked > _PLAIN
+        if is_worthwhile:
             load_compiler()
+        return is_worthwhile
 
     @property
     def _is_large(self) -> bool:
-        return any(table.rows > _LARGE for table in self.tables.values())
+        return any(is_large(table.rows) for table in self.tables.values())
 
     def _look_up(self, aggregation: Aggregation) -> GroupedMeasures | None:
         """The same from coded columns; None where there are too many values."""
         from tacit.engines.aggregate_codes import aggregate_codes
         from tacit.engines.coded_columns import CodedTables
 
-        with self._snapshot() as cursor:
+        with self._cursor() as cursor:  # a copy does not change while it is open
             with self._lock:
                 if self._coded is None:
                     self._coded = CodedTables(self._copy)
@@ -191,6 +191,12 @@ class DuckDBEngine:
 
     @contextmanager
     def _snapshot(self) -> Iterator[DuckDBPyConnection]:
+        """A cursor whose statements see one state of the tables."""
+        with self._cursor() as cursor:
+            yield cursor.begin()
+
+    @contextmanager
+    def _cursor(self) -> Iterator[DuckDBPyConnection]:
         """A cursor of its own, for one thread. Its work is interrupted at the time limit."""
         if self._process != os.getpid():
             raise RuntimeError("DuckDB does not survive a fork: open the curator in the process that asks")
@@ -198,7 +204,7 @@ class DuckDBEngine:
             cursor = self._connection.cursor()
         try:
             with interrupted_at_limit(cursor.interrupt):
-                yield cursor.begin()
+                yield cursor
         finally:
             cursor.close()
 

@@ -197,7 +197,7 @@ def test_what_is_no_receipt(owner, folder, text):
 NOBODY = "does not exist"
 DAMAGE = {
     "deleted": (lambda f: (f / "t.ledger").unlink(), "ledger-missing", "its witness has seen entries", NOBODY),
-    "emptied": (lambda f: (f / "t.ledger").write_bytes(b""), "ledger-missing", "is empty", "is not a ledger"),
+    "emptied": (lambda f: (f / "t.ledger").write_bytes(b""), "ledger-missing", "is empty", "is empty"),
     "another file": (
         lambda f: shutil.copy(f / "t.parquet", f / "t.ledger"),
         "ledger",

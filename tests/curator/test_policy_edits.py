@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 import tacit
+from tacit.curator import curator as curators
 from tacit.curator.policy_edits import list_edit_remarks
+from tacit.errors import ErrorCode, LedgerError, Refused
 from tacit.ledger.reader import LedgerReader
 from tacit.policy.load import load
 
@@ -48,6 +50,29 @@ def spent_twice(folder: Path, edit: Callable[[dict[str, Any]], object]) -> float
             ada.ask(SQL, epsilon=1)
             spent.append(float(ada.budget.to_dict()["own"]["spent"]))
     return (spent[1] - spent[0]) / spent[0]
+
+
+def test_a_budget_that_is_lowered_while_another_opening_reads_the_data_stays_lowered(tmp_path, monkeypatch):
+    (tmp_path / "visits.csv").write_text(ROWS + "\n")
+    former = copy.deepcopy(POLICY) | {"ledger": {"store": str(tmp_path / "t.ledger")}}
+    former["data"]["source"] = str(tmp_path / "visits.csv")
+    lowered = former | {"privacy": {"epsilon": 1, "delta": 1e-6, "delta_per_question": 1e-9}}
+    read_data = curators.open_engine
+
+    def read_slowly(*arguments: Any) -> Any:
+        monkeypatch.setattr(curators, "open_engine", read_data)
+        tacit.open(lowered).close()
+        return read_data(*arguments)
+
+    with tacit.open(former) as running:
+        ada = running.analyst("ada")
+        monkeypatch.setattr(curators, "open_engine", read_slowly)
+        with pytest.raises(LedgerError, match="has changed the budgets since the policy was read") as caught:
+            tacit.open(former)
+        assert caught.value.code is ErrorCode.LEDGER_BUSY
+        with pytest.raises(Refused):
+            ada.ask(SQL, epsilon=2)
+        ada.ask(SQL, epsilon=1)
 
 
 FREE: dict[str, Callable[[dict[str, Any]], object]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
+import tempfile
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.ledger.conftest import clock, grains, limits, noise, price
+from tests.support.counts import FULL
+from tests.support.interrupts import at_every_point
 
 from tacit.accounting.filters import BudgetCharge, FilterLimits, compute_limits, is_admitted
 from tacit.errors import ErrorCode, Failed, LedgerError, ParameterError, Refused
@@ -431,3 +434,67 @@ def test_what_was_lost_counts_in_the_month_in_which_it_is_accepted(office, lost)
         set_to("2030-03-10")
         with office.open() as ledger:
             assert ledger.standing("ada").spent == NOTHING
+
+
+def lose_the_key(office: Office) -> None:
+    """A new key stands where the ledger's own was."""
+    (office.folder / "key").unlink()
+    office.key = SigningKey.at(office.folder / "key", create=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["ask", "accept"])
+def test_a_loss_is_accepted_once_and_the_witness_has_seen_the_last_entry_whatever_others_do(what, tmp_path):
+    # At any line of it, a process that runs asks, or another one accepts the loss too.
+    outcomes: set[object] = set()
+
+    def meanwhile() -> None:
+        running.store._disconnect()  # it is opened anew, with a shorter wait
+        running.store.wait = 0.001
+        try:
+            office.ask(running, "ada", "meanwhile") if what == "ask" else office.accept()
+        except (LedgerError, ParameterError) as error:
+            outcomes.add(error.code)
+        else:
+            outcomes.add("done")
+        running._flying.clear()
+
+    def work() -> None:
+        nonlocal office, running
+        office = Office(Path(tempfile.mkdtemp(dir=tmp_path)))
+        with office.open() as running:
+            office.ask(running, "ada", "a")
+            lose_the_key(office)
+            try:
+                office.accept()
+            except ParameterError as error:  # the other one was first
+                outcomes.add(error.what)
+        office.check()
+        with LedgerReader(office.path) as history:
+            entries = list(history.entries())
+        assert office.witness.last().hash == entries[-1].hash
+        assert [entry.kind for entry in entries].count(EntryKind.ACCEPT) == 3  # for both analysts, and for all together
+
+    office = running = None
+    assert list(at_every_point(work, lambda file: file == recovery.__file__, meanwhile, step=1 if FULL else 4))
+    both = {"done", ErrorCode.LEDGER_BUSY}
+    assert outcomes == both | (
+        {ErrorCode.LEDGER_KEY} if what == "ask" else {ErrorCode.PARAMETER, "ledger: nothing is missing from it"}
+    )
+
+
+def test_a_process_with_the_lost_key_writes_nothing_more(office):
+    with office.open() as running:
+        office.ask(running, "ada", "a")
+        claim = running.reserve("ada", ONE, "in flight")
+        lose_the_key(office)
+        office.accept()
+        for work in (
+            lambda: running.reserve("ada", ONE, "b"),
+            lambda: running.commit(claim, b"12"),
+            lambda: running.fail(claim),
+        ):
+            with pytest.raises(LedgerError, match="it goes on with another key") as caught:
+                work()
+            assert caught.value.code is ErrorCode.LEDGER_KEY
+    office.check()

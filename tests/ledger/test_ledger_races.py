@@ -10,6 +10,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from tests.ledger.conftest import fresh, grains, limits, noise, rarely_on_postgres
@@ -18,15 +20,19 @@ from tests.support.forks import in_child, outcome
 from tests.support.interrupts import at_every_point
 
 from tacit.accounting.filters import BudgetCharge, compute_charge
+from tacit.curator import resources
+from tacit.curator.resources import reopen_ledger
 from tacit.errors import ErrorCode, LedgerError, Refused
 from tacit.ledger import ledger as ledger_module
-from tacit.ledger import signing
+from tacit.ledger import reader, signing
 from tacit.ledger.budget import BudgetLimits
 from tacit.ledger.entries import EntryKind
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.reader import LedgerReader
 from tacit.ledger.signing import SigningKey
 from tacit.ledger.verify import verify
 from tacit.ledger.witness import Witness
+from tacit.policy.model import LedgerLocation, Policy
 from tacit.privacy.loss import GaussianNoise, Loss
 
 pytestmark = pytest.mark.slow
@@ -124,6 +130,63 @@ def test_an_opening_that_another_one_overtakes_at_any_line_of_it(kind, step, tmp
     code = (ledger_module.__file__, signing.__file__)
     points = len(list(at_every_point(work, lambda file: file in code, overtake, step=1 if FULL else step)))
     assert overtaken > points / 2
+
+
+def test_an_owner_who_lowers_a_cap_while_a_table_is_unlocked(tmp_path):
+    # At any line of the unlocking: the lower cap stays, and it binds the process that ran before.
+    lowered = 0
+
+    def opened(overall: str, wait: float = 30) -> Ledger:
+        key = SigningKey.at(folder / "key", create=True)
+        return Ledger(folder / "ledger", shared(overall), key=key, witness=Witness(folder / "witness"), wait=wait)
+
+    def lower() -> None:
+        nonlocal lowered
+        try:
+            opened("0.5", wait=0.001).close()
+        except LedgerError as error:
+            if error.code is not ErrorCode.LEDGER_BUSY:
+                raise
+            return
+        lowered += 1
+
+    def work() -> None:
+        nonlocal folder
+        folder = Path(tempfile.mkdtemp(dir=tmp_path))
+        books, before = LedgerLocation(folder / "ledger", folder / "key", folder / "witness"), lowered
+        with opened("1") as running:
+            running.fail(running.reserve("analyst1", TENTH, "a", tables=["visits"]))
+            tracer = sys.gettrace()
+            sys.settrace(tracing.pop())
+            with reopen_ledger(cast("Policy", SimpleNamespace(books=books))) as ledger:
+                assert ledger.unlock("visits").table == "visits"
+            sys.settrace(tracer)
+            assert ask_until_refused(running, "analyst2", "b") == (4 if lowered > before else 9)
+
+    def traced() -> None:
+        tracing.append(sys.gettrace())
+        sys.settrace(None)
+        work()
+
+    folder, tracing = tmp_path, []
+    code = (ledger_module.__file__, resources.__file__, reader.__file__)
+    points = len(list(at_every_point(traced, lambda file: file in code, lower, step=1 if FULL else 3)))
+    assert lowered > points / 2
+
+
+def test_an_opening_undoes_no_cap_that_was_lowered_after_its_policy_was_read(place):
+    with Ledger(place, shared("1")) as running:
+        with LedgerReader(place) as history:
+            known = history.last_opening()
+        Ledger(place, shared("1"), known=known).close()  # with the same budgets any number of processes may open it
+        Ledger(place, shared("0.5"), known=known).close()
+        with pytest.raises(LedgerError) as caught:
+            Ledger(place, shared("1"), known=known)
+        assert caught.value.code is ErrorCode.LEDGER_BUSY and "open it again" in caught.value.fix
+        assert ask_until_refused(running, "analyst1", "a") == 5
+        with LedgerReader(place) as history:
+            Ledger(place, shared("1"), known=history.last_opening()).close()
+        assert ask_until_refused(running, "analyst1", "b") == 5
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])

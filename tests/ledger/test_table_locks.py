@@ -51,6 +51,19 @@ def in_order(place: Path | str, witness: Witness | None = None) -> bool:
     return True
 
 
+def test_a_lock_that_the_owner_has_not_seen_stays(place):
+    with Ledger(place, LIMITS) as ledger:
+        ledger.fail(ledger.reserve("ada", ONE, "a", tables=VISITS), cause="first")
+        seen = ledger.locks()["visits"].entry
+        ledger.unlock("visits")
+        ledger.fail(ledger.reserve("ada", ONE, "b", tables=VISITS), cause="second")
+        with pytest.raises(ParameterError, match="locked by another failure since") as caught:
+            ledger.unlock("visits", entry=seen)
+        assert "tacit tables" in caught.value.fix
+        assert ledger.locks()["visits"].cause == "second"
+        assert ledger.unlock("visits", entry=ledger.locks()["visits"].entry).cause == "second"
+
+
 def test_a_failure_locks_what_was_read_until_the_owner_unlocks_it(place, key, witness):
     with Ledger(place, LIMITS, key=key, witness=witness) as ledger:
         stored = ledger.commit(ledger.reserve("ada", ONE, "stored", tables=VISITS), b"stored")

@@ -82,7 +82,7 @@ def unlock(
     if not yes:
         typer.confirm("Is the cause mended, so that the next question may fail only by another?", abort=True, err=True)
     with reopen_ledger(loaded) as ledger:
-        ledger.unlock(status.table.name)
+        ledger.unlock(status.table.name, entry=status.lock.entry)
     if as_json:
         print_json({**status.to_dict(), "locked": False})
     else:

@@ -23,7 +23,7 @@ from tacit.curator.admission import explain_question
 from tacit.curator.ask import ask, can_list
 from tacit.curator.describe_schema import describe_schema
 from tacit.curator.profile import find_profile, release_profile
-from tacit.curator.resources import open_engine, open_ledger
+from tacit.curator.resources import find_last_opening, open_engine, open_ledger
 from tacit.curator.tables import check_join_columns, find_live_tables
 from tacit.engines.base import Engine, NothingSent
 from tacit.errors import ErrorCode, Refused
@@ -98,10 +98,11 @@ def open_policy(
     policy: Policy, data: Mapping[str, object] | None = None, *, progress: Callable[[str, float], None] | None = None
 ) -> Curator:
     """Open a curator for a policy that is loaded."""
+    known = find_last_opening(policy)
     engine = open_engine(policy, data, progress or (lambda what, share: None))
     try:
         check_join_columns(policy, engine)
-        return Curator(policy, engine, open_ledger(policy, engine), SystemBits())
+        return Curator(policy, engine, open_ledger(policy, engine, known), SystemBits())
     except BaseException:
         engine.close()
         raise

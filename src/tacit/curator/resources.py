@@ -10,7 +10,7 @@ from tacit.accounting.filters import compute_limits
 from tacit.curator.copies import PolicyLayouts, locate_copy, readings_of
 from tacit.curator.tables import table_schemas
 from tacit.engines.base import Progress, TableEngine
-from tacit.errors import ParameterError
+from tacit.errors import ErrorCode, LedgerError, ParameterError
 from tacit.ledger.budget import OWNER, PUBLIC, AnalystLimit, BudgetLimits
 from tacit.ledger.epochs import EpochSource
 from tacit.ledger.ledger import Ledger
@@ -69,25 +69,39 @@ def ledger_files(policy: Policy) -> LedgerLocation:
     return policy.books
 
 
-def open_ledger(policy: Policy, engine: TableEngine) -> Ledger:
-    """The policy's ledger, open for charges of questions to an engine; LedgerError where the epoch is of other data."""
+def find_last_opening(policy: Policy) -> int:
+    """The number of the entry by which the policy's ledger was opened last; 0 where it never was."""
+    books = policy.books
+    if books is None or (isinstance(books.store, Path) and not books.store.exists()):
+        return 0
+    try:
+        with LedgerReader(books.store) as history:
+            return history.last_opening()
+    except LedgerError as error:
+        if error.code is not ErrorCode.LEDGER_MISSING:
+            raise
+        return 0  # another process makes it now
+
+
+def open_ledger(policy: Policy, engine: TableEngine, known: int | None = None) -> Ledger:
+    """The policy's ledger, open for charges of questions to an engine; LedgerError where the epoch is of other data.
+
+    `known` is what `find_last_opening` said when the policy was read: it is refused where budgets have changed since.
+    """
     books = ledger_files(policy)
     witness = Witness(books.witness)
     key = SigningKey.at(books.key, create=not witness.exists())
     source = epoch_source(policy, engine, key)
     limits = budget_limits(policy)
-    return Ledger(books.store, limits, key=key, witness=witness, source=source, key_version=KEY_VERSION)
+    return Ledger(books.store, limits, key=key, witness=witness, source=source, key_version=KEY_VERSION, known=known)
 
 
 def reopen_ledger(policy: Policy) -> Ledger:
     """The policy's ledger as it was opened last, for what the owner writes to it; the data is not looked at."""
     books = ledger_files(policy)
-    with LedgerReader(books.store) as history:
-        terms = history.terms()
-    if terms is None:
+    if not find_last_opening(policy):
         raise ParameterError("ledger", "nothing was ever opened with it", fix="ask a question first")
-    key = SigningKey.at(books.key, create=False)
-    return Ledger(books.store, terms.limits, key=key, witness=Witness(books.witness), source=terms.source)
+    return Ledger(books.store, None, key=SigningKey.at(books.key, create=False), witness=Witness(books.witness))
 
 
 def epoch_source(policy: Policy, engine: TableEngine, key: SigningKey) -> EpochSource:

@@ -49,6 +49,29 @@ def check_terms(recorded: Terms | None, terms: Terms) -> None:
         raise LedgerError(ErrorCode.LEDGER_WITNESS, "it has a witness, and none is named", fix="name the witness again")
 
 
+def check_current_key(key: SigningKey, recorded: Terms | None) -> None:
+    """The key is the ledger's still. A process that has the lost one writes nothing after `accept_loss` with a new one:
+    it would be signed by a key that the ledger does not name.
+    """
+    if recorded is not None and recorded.key not in {"", key.public}:
+        what = "it goes on with another key, since its owner accepted the loss of entries"
+        raise LedgerError(
+            ErrorCode.LEDGER_KEY, what, fix="start this process again, with the key that the ledger has now"
+        )
+
+
+def check_limits(book: LedgerTransaction, limits: BudgetLimits, known: int) -> None:
+    """Nobody has written other caps down since entry `known` was the last to do so, when the policy was read.
+
+    A policy is read before its data, which may take minutes. Otherwise an opening would undo a cap that the owner
+    lowers meanwhile.
+    """
+    recorded, opening = book.terms(), book.opening()
+    if recorded is not None and opening is not None and opening.sequence != known and recorded.limits != limits:
+        what = "another opening has changed the budgets since the policy was read"
+        raise LedgerError(ErrorCode.LEDGER_BUSY, what, fix="open it again, with the policy as it is now")
+
+
 def check_key(store: LedgerStore, recorded: Terms | None, key: SigningKey) -> None:
     """A key that signs a ledger opens that one, and none that does not name it.
 

@@ -35,7 +35,9 @@ from tacit.accounting.receipt import Receipt
 from tacit.errors import ErrorCode, Failed, LedgerError, ParameterError, Refused
 from tacit.ledger.budget import BudgetLimits, Terms, admit, strictest_caps
 from tacit.ledger.consistency import (
+    check_current_key,
     check_key,
+    check_limits,
     check_scope,
     check_sighted,
     check_terms,
@@ -87,25 +89,28 @@ class Ledger(LedgerReader):
 
     `key` signs receipts. `witness` stands outside the database: an older copy of the ledger is then refused. `source`
     is the data that is asked about: another under the same epoch is refused (`ledger/epochs.py`). `key_version` is that
-    of the keys which questions have now: a new ledger remembers it. `wait` bounds the wait for the database, and
-    `patience` that for an identical question in flight.
+    of the keys which questions have now: a new ledger remembers it. `known` is the last opening when the policy was
+    read (`LedgerReader.last_opening`). `wait` bounds the wait for the database, and `patience` that for an identical
+    question in flight. Without `limits` the terms are those of the last opening, and no new ones are written down.
     """
 
     def __init__(
         self,
         place: Path | str,
-        limits: BudgetLimits,
+        limits: BudgetLimits | None,
         *,
         key: SigningKey | None = None,
         witness: Witness | None = None,
         source: EpochSource = NO_SOURCE,
         key_version: int = 0,
+        known: int | None = None,
         wait: float = 30.0,
         patience: float = 120.0,
     ) -> None:
-        self.limits = limits
         self._source = source
         self._key_version = key_version
+        self._known = known
+        self._opening = 0  # the entry of the last opening that is known to name this key
         self.store = open_store(place, wait=wait)
         self._key = key
         self._witness = witness
@@ -116,7 +121,7 @@ class Ledger(LedgerReader):
         self._process = os.getpid()
         self._turns = GroupCommit(self._writing)
         try:
-            self._open()
+            self.limits = self._open(limits)
         except BaseException:
             self.store.close()
             raise
@@ -268,9 +273,12 @@ class Ledger(LedgerReader):
                 with suppress(LedgerError):
                     self._turns.take(lambda book: self._let_go(book, claim))
 
-    def unlock(self, table: str) -> TableLock:
-        """Write down that the owner has looked at why a table is locked, and return the lock that this ends."""
-        found = self._turns.take(lambda book: append_unlock(book, table, self._key))
+    def unlock(self, table: str, *, entry: int | None = None) -> TableLock:
+        """Write down that the owner has looked at why a table is locked, and return the lock that this ends.
+
+        `entry` is that of the lock that the owner has seen: where another one has taken its place, that one stays.
+        """
+        found = self._turns.take(lambda book: append_unlock(book, table, self._key, entry=entry))
         _log.warning("table %s is unlocked", found.table)
         return found
 
@@ -282,21 +290,19 @@ class Ledger(LedgerReader):
         else:
             book.release(claim.entry)
 
-    def _open(self) -> None:
-        """Make the ledger where there is none, check what is there, and write down new terms.
+    def _open(self, limits: BudgetLimits | None) -> BudgetLimits:
+        """Make the ledger where there is none, check what is there, and write down new terms. Returns the limits.
 
         Others may open the same new ledger meanwhile. What key and witness remember is on disk in the ledger before it
         is in them; so they are read first, and where the ledger that is read afterwards lacks it, it is lost.
         """
-        key = self._key.public if self._key else ""
-        terms = Terms(self.limits, key, self._witness is not None, self._source)
         marked = self._key is not None and self._key.is_marked()
         sighted = self._witness is not None and self._witness.exists() and self._witness.last() is not None
         with self.store.read() as session:
             blank = self.store.is_blank(session)
             recorded = None if blank else LedgerTransaction(session).terms()
         new = self._witness if recorded is None or not recorded.witnessed else None
-        if blank and sighted:
+        if blank and (sighted or limits is None):
             raise missing_ledger_error(self.store)
         if self._key is not None and marked:
             check_key(self.store, recorded, self._key)
@@ -316,14 +322,12 @@ class Ledger(LedgerReader):
                 pass
             if self._key is not None and marked:
                 check_key(self.store, book.terms(), self._key)  # again, now that nobody else writes
-            recorded = book.terms()
-            check_terms(recorded, terms)
-            terms = replace(terms, key_version=self._key_version if recorded is None else recorded.key_version)
-            check_scope(book.scopes(), terms.limits)
-            check_epoch(book.sources(key), terms.source)
+            terms = self._find_terms(book, limits)
             if new is not None and book.last is not None:
                 self._note(book.last)  # before the ledger says that it was seen
             book.record(terms)
+            opening = book.opening()
+            self._opening = 0 if opening is None else opening.sequence
             for claim, holder in book.open_claims():
                 if holder and book.tables_of(claim) and not self.store.is_alive(book.session, holder):
                     append_failure(book, claim, ABANDONED, self._key)
@@ -331,6 +335,24 @@ class Ledger(LedgerReader):
             self._key.mark()  # before anything is signed, and not before there is a ledger that names it
         if self._witness is not None:
             tighten(self._witness.path)
+        return terms.limits
+
+    def _find_terms(self, book: LedgerTransaction, limits: BudgetLimits | None) -> Terms:
+        """The terms of this opening, which nothing in the ledger contradicts."""
+        key, recorded = self._key.public if self._key else "", book.terms()
+        if limits is None:
+            if recorded is None:
+                raise missing_ledger_error(self.store)
+            check_terms(recorded, replace(recorded, key=key, witnessed=self._witness is not None))
+            return recorded
+        version = self._key_version if recorded is None else recorded.key_version
+        terms = Terms(limits, key, self._witness is not None, self._source, key_version=version)
+        check_terms(recorded, terms)
+        if self._known is not None:
+            check_limits(book, limits, self._known)
+        check_scope(book.scopes(), limits)
+        check_epoch(book.sources(key), self._source)
+        return terms
 
     @contextmanager
     def _writing(self) -> Iterator[LedgerTransaction]:
@@ -344,6 +366,7 @@ class Ledger(LedgerReader):
             with self.store.write() as session:
                 book = LedgerTransaction(session)
                 check_witness(book, seen)
+                self._check_key(book)
                 yield book
                 self._flying |= book.taken  # before others can see them
             last = book.last
@@ -352,6 +375,13 @@ class Ledger(LedgerReader):
         except BaseException:
             self._flying -= book.taken if book is not None else set()
             raise
+
+    def _check_key(self, book: LedgerTransaction) -> None:
+        """Look whether the ledger still names this key, once after each opening by anyone."""
+        opening = book.opening() if self._opening and self._key is not None else None
+        if self._key is not None and opening is not None and opening.sequence != self._opening:
+            check_current_key(self._key, book.terms())
+            self._opening = opening.sequence
 
     def _note(self, last: Entry) -> None:
         """Tell the witness of an entry that is on disk."""

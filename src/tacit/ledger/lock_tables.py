@@ -39,11 +39,16 @@ def append_lock(book: LedgerTransaction, table: str, cause: str, key: SigningKey
         _log.error("table %s is locked by entry %d: run tacit tables unlock %s", table, entry.sequence, table)
 
 
-def append_unlock(book: LedgerTransaction, table: str, key: SigningKey | None) -> TableLock:
-    """Unlock a table, and return the lock that this ends."""
+def append_unlock(
+    book: LedgerTransaction, table: str, key: SigningKey | None, *, entry: int | None = None
+) -> TableLock:
+    """Unlock a table, and return the lock that this ends: that of an entry, or whichever there is."""
     lock = book.locks_of([table]).get(table.lower())
     if lock is None:
         raise ParameterError("table", f"{table} is not locked", fix="list the tables that are: tacit tables")
+    if entry is not None and lock.entry != entry:
+        what = f"{lock.table} was unlocked meanwhile, and is locked by another failure since"
+        raise ParameterError("table", what, fix="look at that one too: tacit tables")
     note = encode_lock(lock.table, "", _sign(book, EntryKind.UNLOCK, lock.table, key))
     book.append(EntryKind.UNLOCK, key=lock_key(table), note=note)
     return lock

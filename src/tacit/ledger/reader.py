@@ -36,6 +36,12 @@ class LedgerReader:
         with self.store.read():
             pass
 
+    def last_opening(self) -> int:
+        """The number of the entry that wrote the owner's terms down last; 0 where there is none."""
+        with self.store.read() as session:
+            found = LedgerTransaction(session).opening()
+            return 0 if found is None else found.sequence
+
     def standing(self, analyst: str) -> BudgetStatus:
         """What an analyst has spent, this month where their cap refreshes, and of which cap."""
         found = self._total(analyst) if analyst != ALL_ANALYSTS else None

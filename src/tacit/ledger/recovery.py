@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -17,7 +19,7 @@ from tacit.accounting.filters import (
     FilterLimits,
     compute_charge,
 )
-from tacit.errors import ParameterError
+from tacit.errors import ErrorCode, LedgerError, ParameterError
 from tacit.ledger.budget import BudgetLimits, Terms
 from tacit.ledger.consistency import check_scope
 from tacit.ledger.entries import ALL_ANALYSTS, EntryKind
@@ -62,6 +64,9 @@ def accept_loss(
     charged in full; one that has seen nothing is a lost one, beside a key that signs a ledger or a ledger whose key is
     lost. A charge without an answer fails, because its answer may be among what was lost.
 
+    What others write meanwhile is lost neither: the new witness takes the old one's place while nobody can write to the
+    ledger, and has seen its last entry then. One process at a time accepts a loss.
+
     A lock may be among what was lost too, so all tables that are read live are locked (`ledger/table_locks.py`): those
     that `live` names, and those that a charge without an answer reads.
 
@@ -72,48 +77,76 @@ def accept_loss(
         raise ParameterError("because", "no reason is given", fix="say what happened: it is written down for good")
     store = open_store(place)
     try:
-        seen = list(witness.backwards()) if witness.exists() else None
-        with store.write() as session:
-            if store.is_blank(session):
-                store.create(session)
-            store.upgrade(session)
-            book = LedgerTransaction(session)
-            recorded = book.terms()
-            check_scope(book.scopes(), limits)
-            lost = recorded is not None and recorded.witnessed and recorded.key != key.public
-            if not seen and (key.is_marked() or lost):  # it has seen an entry, if it is the one that stood beside it
-                seen = None
-            missing = _missing_cost(book, seen) if seen is not None else None
-            whole = seen is not None and (not seen or _has_entry(book, seen[0]))
-            if whole and recorded is not None and recorded.key == key.public:
-                raise ParameterError("ledger", "nothing is missing from it", fix="go on as before")
-            source = recorded.source if recorded is not None and recorded.key == key.public else NO_SOURCE
-            version = recorded.key_version if recorded is not None else 0
-            book.record(Terms(limits, key.public, witnessed=True, source=source, key_version=version))
-            for table in sorted(live):
-                append_lock(book, table, LOST_ENTRIES, key)
-            failed = _fail_open_claims(book, key)
-            charged = {}
-            for analyst, total in list(book.totals()):
-                month = max(total.month, book.now()[:7]) if total.month else ""  # it may have been spent this month
-                standing = standing_in_month(total, month)
-                charge = _remaining_budget(standing.spent, standing.cap) if missing is None else missing
-                book.append(
-                    EntryKind.ACCEPT,
-                    analyst=analyst,
-                    month=month,
-                    charge=charge,
-                    shared=int(analyst == ALL_ANALYSTS),
-                    note=because,
-                )
-                charged[analyst] = charge
-            last = book.last
-        key.mark()
-        assert last is not None
-        kept = _archive_witness(witness, WitnessedHead(last.sequence, last.hash, last.everyone))
+        with _take_turn(witness.path):
+            with store.write() as session:
+                if store.is_blank(session):
+                    store.create(session)
+                store.upgrade(session)
+                charged, failed = _charge_missing(LedgerTransaction(session), limits, key, witness, because, live)
+            key.mark()
+            with store.write() as session:
+                last = LedgerTransaction(session).last
+                assert last is not None
+                kept = _archive_witness(witness, WitnessedHead(last.sequence, last.hash, last.everyone))
     finally:
         store.close()
     return AcceptedLoss(charged, failed, kept)
+
+
+@contextmanager
+def _take_turn(witness: Path) -> Iterator[None]:
+    """Hold the folder of the witness, as whoever else accepts a loss does."""
+    folder = os.open(Path(os.path.realpath(witness)).parent, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            what = "another process accepts the loss now"
+            raise LedgerError(ErrorCode.LEDGER_BUSY, what, fix="look what it says: tacit ledger verify") from error
+        yield
+    finally:
+        os.close(folder)
+
+
+def _charge_missing(
+    book: LedgerTransaction,
+    limits: BudgetLimits,
+    key: SigningKey,
+    witness: Witness,
+    because: str,
+    live: Collection[str],
+) -> tuple[dict[str, BudgetCharge], int]:
+    """Write down what is charged to whom, and how many charges without an answer failed."""
+    recorded, seen = book.terms(), list(witness.backwards()) if witness.exists() else None
+    check_scope(book.scopes(), limits)
+    lost = recorded is not None and recorded.witnessed and recorded.key != key.public
+    if not seen and (key.is_marked() or lost):  # it has seen an entry, if it is the one that stood beside it
+        seen = None
+    missing = _missing_cost(book, seen) if seen is not None else None
+    whole = seen is not None and (not seen or _has_entry(book, seen[0]))
+    if whole and recorded is not None and recorded.key == key.public:
+        raise ParameterError("ledger", "nothing is missing from it", fix="go on as before")
+    source = recorded.source if recorded is not None and recorded.key == key.public else NO_SOURCE
+    version = recorded.key_version if recorded is not None else 0
+    book.record(Terms(limits, key.public, witnessed=True, source=source, key_version=version))
+    for table in sorted(live):
+        append_lock(book, table, LOST_ENTRIES, key)
+    failed = _fail_open_claims(book, key)
+    charged = {}
+    for analyst, total in list(book.totals()):
+        month = max(total.month, book.now()[:7]) if total.month else ""  # it may have been spent this month
+        standing = standing_in_month(total, month)
+        charge = _remaining_budget(standing.spent, standing.cap) if missing is None else missing
+        book.append(
+            EntryKind.ACCEPT,
+            analyst=analyst,
+            month=month,
+            charge=charge,
+            shared=int(analyst == ALL_ANALYSTS),
+            note=because,
+        )
+        charged[analyst] = charge
+    return charged, failed
 
 
 def _missing_cost(book: LedgerTransaction, seen: list[WitnessedHead]) -> BudgetCharge:

@@ -207,7 +207,10 @@ class SqliteStore(LedgerStore):
 
     def _recognize(self, session: SqlTransaction) -> None:
         """Leave a file alone that is something else."""
-        if self._writable and self.is_blank(session):
+        if self.is_blank(session):
+            if not self._writable:
+                fix = "put it back as it was; where there was none, the first question makes it"
+                raise self.error("is empty", fix, ErrorCode.LEDGER_MISSING)
             return
         application, version = self._marks(session)
         if application != schema.APPLICATION_ID:

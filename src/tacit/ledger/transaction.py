@@ -99,8 +99,12 @@ class LedgerTransaction:
 
     def terms(self) -> Terms | None:
         """The owner's terms as written last."""
-        found = self._find("WHERE who = ? AND kind = 'open' ORDER BY sequence DESC LIMIT 1", (ALL_ANALYSTS,))
+        found = self.opening()
         return None if found is None else _terms(found)
+
+    def opening(self) -> Entry | None:
+        """The entry that wrote the owner's terms down last."""
+        return self._find("WHERE who = ? AND kind = 'open' ORDER BY sequence DESC LIMIT 1", (ALL_ANALYSTS,))
 
     def scopes(self) -> dict[str, set[str]]:
         """All that the ledger was ever a promise about: each name with every value that any opening gave it."""

@@ -23,7 +23,7 @@ from tests.support.engines import lent_engines
 from tests.support.policies import policy_of
 
 from tacit.aggregates.registry import read_question
-from tacit.engines import aggregate_codes, coded_columns, coded_sources, copy_tables
+from tacit.engines import aggregate_codes, coded_columns, coded_sources, copy_tables, plan_codes
 from tacit.engines import duckdb as duckdb_engine
 from tacit.engines.coded_columns import CodedColumn, encode_column
 from tacit.engines.deadline import TimeLimit, time_limit
@@ -448,16 +448,35 @@ def test_few_rows_are_looked_up_where_the_database_computes_nothing_or_for_the_s
     engine.close()
 
 
+@pytest.mark.parametrize("is_added", [False, True])
 @pytest.mark.parametrize("caps", CAPS)
-def test_every_question_over_few_rows(caps, shared, monkeypatch):
+def test_every_question_over_few_rows(caps, is_added, shared, monkeypatch):
     """The cells when it is asked for the first, second and third time are those of the plain path."""
+    if is_added:  # as if every column had too many values to be counted
+        monkeypatch.setattr(plan_codes, "limit_counted", lambda rows: 0)
     groups, most, total = caps
     policy = load(declare(groups, most, total=total))
     engine = shared(("awkward", caps), policy, arrow(awkward()))
-    for text in some(EVERY, 64, 16 * CAPS.index(caps)):
+    for text in some(EVERY, 32, 8 * CAPS.index(caps)):
         exact = plan_for(read_question(text), policy, 1).exact
         (ours, plain), again = run_both(engine, exact, monkeypatch), [dict(engine.run(exact)) for _ in range(2)]
         assert again == [ours, plain], text
+
+
+def test_a_column_with_many_values_is_added_up_unless_that_could_overflow(monkeypatch):
+    monkeypatch.setattr(plan_codes, "limit_counted", lambda rows: 0)
+    policy, engine = open_few("visits", monkeypatch)
+    plans = []
+    plan = plan_codes.plan_codes
+    monkeypatch.setattr(aggregate_codes, "plan_codes", lambda *given: plans.append(plan(*given)) or plans[-1])
+    exact = plan_for(read_question("SELECT ward, AVG(cost), COUNT(age) FROM visits GROUP BY ward"), policy, 1).exact
+    for largest, is_added in ((1 << 62, True), (1, False)):
+        monkeypatch.setattr(plan_codes, "_MOST_SUM", largest)
+        found = [engine._look_up(exact) for _ in range(2)][1]
+        assert (found is not None) is is_added
+        assert (plans[-1] is not None) is is_added
+    assert len(plans[1].added) == 3 and not plans[1].counted
+    engine.close()
 
 
 def test_what_scalars_gave_is_used_only_with_the_same_values():

@@ -7,7 +7,8 @@ so what is looked up for a row is what is computed from it. Rows come in the ord
 out as rows in no group. The loops of `engines/bound_contributions.py` look at the order of a unit's rows, at which of
 them are in one group, and at the unit's own number, and at nothing else, so they keep the same rows. Of the rows that
 are kept in a group those of each combination are counted, and a measure follows from these counts by integers that do
-not overflow. Where each row is a unit, all rows are kept, as by SQL.
+not overflow; of a column with more values, what is looked up for each row is added up, which does not overflow either
+(`engines/plan_codes.py`). Where each row is a unit, all rows are kept, as by SQL.
 
 **Rule.** Whether a question is answered so depends on the number of rows, and on how many distinct values its columns
 have. It changes how long a question takes, and nothing that is released.
@@ -15,11 +16,9 @@ have. It changes how long a question takes, and nothing that is released.
 
 from __future__ import annotations
 
-import operator
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,6 +29,7 @@ from tacit.engines.bound_contributions import (
     MAX_BATCH_ROWS,
     BoundingBuffers,
     UnitRuns,
+    add_by_group,
     bound_contributions,
     bound_few_groups,
     bound_one_group,
@@ -45,19 +45,15 @@ from tacit.engines.code_loops import (
     write_looked_up,
 )
 from tacit.engines.coded_columns import CodedColumn, CodedTables, UnitEnds
-from tacit.engines.coded_rows import CodedRows, find_coded_rows
+from tacit.engines.coded_rows import find_coded_rows
 from tacit.engines.coded_sources import open_source
 from tacit.engines.combinations import (
-    Combinations,
     Names,
-    count_combinations,
-    join_small_sets,
-    join_subsets,
     limit_combinations,
 )
 from tacit.engines.copy_tables import is_large
 from tacit.engines.deadline import seconds_left
-from tacit.engines.key_numbers import KeyNumbers, number_groups
+from tacit.engines.plan_codes import CodedPlan, Values, combine, plan_codes
 from tacit.engines.totals import ValueCounts, compute_measure
 from tacit.engines.weigh_groups import list_weights, weigh_groups
 from tacit.query.conditions import named_columns
@@ -71,36 +67,17 @@ if TYPE_CHECKING:
 _BATCH_ROWS = 1 << 17
 _WORKERS = 2
 _FEW = 16  # groups that are gone through for each unit
-_MOST_COUNTS = 1 << 22  # of combinations in groups
-_MOST_TABLES = 16
 _MOST_BYTES = 1 << 31  # of the columns of one question, at about two for each row and column
 
 
-_Values = dict[Scalar, pa.Array]
-_Evaluate = Callable[[Names, Sequence[Scalar]], "_Values | None"]
-
-
-class _GroupTable(NamedTuple):
-    """For each combination, what it adds to the number of the row's group, or that the row is in none."""
-
-    combinations: Combinations
-    numbers: NDArray[np.int32]
-
-
-class _CountedColumns(NamedTuple):
-    """Combinations that are counted in each group, and the value of each argument for each of them."""
-
-    combinations: Combinations
-    values: Mapping[Scalar, pa.Array]
-
-
 class _Totals(NamedTuple):
-    """What some rows add up to: units, weights and rows of each group, and the rows of each combination in it."""
+    """What some rows add up to: units, weights and rows of each group, the rows of each combination in it, and sums."""
 
     units: NDArray[np.int64]
     weights: NDArray[np.int64]
     rows: NDArray[np.int64]
     counts: list[NDArray[np.int32]]
+    sums: list[NDArray[np.int64]]
 
     def merge(self, other: _Totals) -> None:
         """Add what other rows add up to."""
@@ -109,6 +86,8 @@ class _Totals(NamedTuple):
         np.add(self.rows, other.rows, out=self.rows)
         for counts, more in zip(self.counts, other.counts, strict=True):
             np.add(counts, more, out=counts)
+        for sums, others in zip(self.sums, other.sums, strict=True):
+            np.add(sums, others, out=sums)
 
 
 class _Batch(NamedTuple):
@@ -145,8 +124,8 @@ def aggregate_codes(cursor: DuckDBPyConnection, node: Aggregation, coded: CodedT
         columns[name] = found
     units = None if node.unit is None else source.find_units()
 
-    def evaluate(names: Names, scalars: Sequence[Scalar]) -> _Values | None:
-        combinations = _combine(names, columns)
+    def evaluate(names: Names, scalars: Sequence[Scalar]) -> Values | None:
+        combinations = combine(names, columns)
         found = {scalar: plain for scalar in scalars if (plain := combinations.compute_plain(scalar)) is not None}
         left = tuple(scalar for scalar in scalars if scalar not in found)
         if left:
@@ -158,8 +137,8 @@ def aggregate_codes(cursor: DuckDBPyConnection, node: Aggregation, coded: CodedT
             found |= zip(left, computed, strict=True)
         return found
 
-    plan = _plan(node, read, columns, rows, evaluate)
-    return None if plan is None else plan.run(list(_split(rows, units)))
+    plan = plan_codes(node, read, columns, rows, evaluate)
+    return None if plan is None else _CodedAggregator(node, plan).run(list(_split(rows, units)))
 
 
 def _count_rows(node: Aggregation, units: UnitEnds) -> GroupedMeasures:
@@ -167,66 +146,6 @@ def _count_rows(node: Aggregation, units: UnitEnds) -> GroupedMeasures:
     most = node.keep.rows if node.keep.total is None else min(node.keep.rows, node.keep.total)
     rows = int(np.minimum(units.sizes, most) @ units.units)
     return {(): tuple(len(units.who) if measure.function == "units" else rows for measure in node.measures)}
-
-
-def _combine(names: Names, columns: Mapping[str, CodedColumn]) -> Combinations:
-    return Combinations({name: columns[name] for name in sorted(names)})
-
-
-def _plan(
-    node: Aggregation, read: CodedRows, columns: Mapping[str, CodedColumn], rows: int, evaluate: _Evaluate
-) -> _CodedAggregator | None:
-    """What is looked up and counted; None where there are too many combinations or groups."""
-    grouped = join_small_sets([named_columns(scalar) for scalar in (*read.conditions, *read.keys)], columns)
-    counted = join_subsets(named_columns(argument) for argument in read.arguments.values())
-    most, several = limit_combinations(rows, read.scalars), [names for names in grouped if len(names) > 1]
-    if any(count_combinations(names, columns) > most for names in [*several, *counted]) or len(grouped) > _MOST_TABLES:
-        return None
-    if ((read.conditions or read.keys) and not grouped) or (read.arguments and not counted):
-        return None  # scalars that name no column
-    conditions, groups = _assign(read.conditions, grouped), _assign(read.keys, grouped)
-    arguments = _assign(read.arguments.values(), counted)
-    wanted = [*map(operator.add, conditions, groups), *arguments]
-    found = [evaluate(names, scalars) for names, scalars in zip([*grouped, *counted], wanted, strict=True)]
-    values = [each for each in found if each is not None]
-    if len(values) < len(found):
-        return None
-    keys = KeyNumbers(node.keys)
-    tables = []
-    for names, needed, own, of in zip(grouped, conditions, groups, values[: len(grouped)], strict=True):
-        is_in = np.ones(count_combinations(names, columns), np.bool_)
-        for condition in needed:
-            is_in &= of[condition].fill_null(False).to_numpy(zero_copy_only=False)
-        tables.append((names, is_in, {i: keys.number(i, of[key]) for i, key in enumerate(read.keys) if key in own}))
-    size = prod(len(values) for values in keys.values)
-    if (
-        not 0 < size <= _MOST_COUNTS
-        or sum(size * count_combinations(names, columns) for names in counted) > _MOST_COUNTS
-    ):
-        return None
-    group_tables = [
-        _GroupTable(_combine(names, columns), number_groups(is_in, numbers, keys)) for names, is_in, numbers in tables
-    ]
-    columns_counted = [
-        _CountedColumns(
-            _combine(names, columns), {a: of[scalar] for a, scalar in read.arguments.items() if scalar in own}
-        )
-        for names, own, of in zip(counted, arguments, values[len(grouped) :], strict=True)
-    ]
-    summed = [m.argument for m in node.measures if m.function == "sum"]
-    for each in columns_counted:
-        if any(argument in summed and not pa.types.is_integer(v.type) for argument, v in each.values.items()):
-            return None
-    return _CodedAggregator(node, keys.values, group_tables, columns_counted)
-
-
-def _assign(scalars: Iterable[Scalar], sets: Sequence[Names]) -> list[list[Scalar]]:
-    """For each set of columns the scalars that go with it: the first that has all that they name."""
-    assigned: list[list[Scalar]] = [[] for _ in sets]
-    for scalar in scalars:
-        names = named_columns(scalar)
-        next(own for known, own in zip(sets, assigned, strict=True) if names <= known).append(scalar)
-    return assigned
 
 
 def _split(rows: int, units: UnitEnds | None) -> Iterator[_Batch]:
@@ -249,15 +168,8 @@ def _split(rows: int, units: UnitEnds | None) -> Iterator[_Batch]:
 class _CodedAggregator:
     """What is computed of each batch of rows, and of all of them."""
 
-    def __init__(
-        self,
-        node: Aggregation,
-        keys: Sequence[Sequence[Key | None]],
-        tables: Sequence[_GroupTable],
-        counted: Sequence[_CountedColumns],
-    ) -> None:
-        self._node, self._keys, self._tables, self._counted = node, keys, tables, counted
-        self._size = prod(map(len, keys))
+    def __init__(self, node: Aggregation, plan: CodedPlan) -> None:
+        self._node, self._plan, self._size = node, plan, plan.size
         self._salt = hash_salt(node.salt)
         self._is_weighed = any(measure.function == "weight" for measure in node.measures)
 
@@ -291,9 +203,10 @@ class _CodedAggregator:
         return self._measure(totals)
 
     def _none(self) -> _Totals:
-        sizes = [self._size * columns.combinations.size for columns in self._counted]
+        sizes = [self._size * columns.combinations.size for columns in self._plan.counted]
         units, weights, rows = np.zeros((3, self._size), np.int64)
-        return _Totals(units, weights, rows, [np.zeros(size, np.int32) for size in sizes])
+        sums = [np.zeros(self._size, np.int64) for _ in self._plan.added]
+        return _Totals(units, weights, rows, [np.zeros(size, np.int32) for size in sizes], sums)
 
     def _add(self, batch: _Batch, totals: _Totals, buffers: _Buffers) -> None:
         """Choose the rows of each unit, and count the combinations of those that are kept."""
@@ -316,7 +229,7 @@ class _CodedAggregator:
             )
             return
         kept = self._choose(batch, group, totals, buffers)
-        for columns, counts in zip(self._counted, totals.counts, strict=True):
+        for columns, counts in zip(self._plan.counted, totals.counts, strict=True):
             codes = columns.combinations.encode(start, end, buffers.combined)
             if kept is None:
                 count_all_of_one(codes, counts)
@@ -324,13 +237,19 @@ class _CodedAggregator:
                 count_kept_of_one(kept, codes, counts)
             else:
                 count_kept(kept, group, codes, columns.combinations.size, counts)
+        for addends, sums in zip(self._plan.added.values(), totals.sums, strict=True):
+            values = addends.values[addends.combinations.encode(start, end, buffers.combined)]
+            if kept is None or self._size == 1:
+                sums[0] += values.sum() if kept is None else values[kept].sum()
+            else:
+                add_by_group(group, 0, kept, values, sums)
 
     def _find_groups(self, batch: _Batch, buffers: _Buffers) -> NDArray[np.int32]:
         """The number of each row's group; below zero where it is in none."""
         group = buffers.group[: batch.end - batch.start]
-        if not self._tables and (self._node.keep.total is not None or self._is_weighed):
+        if not self._plan.tables and (self._node.keep.total is not None or self._is_weighed):
             group[:] = 0
-        for at, table in enumerate(self._tables):
+        for at, table in enumerate(self._plan.tables):
             codes = table.combinations.encode(batch.start, batch.end, buffers.combined)
             (add_looked_up if at else write_looked_up)(codes, table.numbers, group)
         return group
@@ -341,12 +260,12 @@ class _CodedAggregator:
         """The rows that are kept; None where all are, and in one group."""
         keep, runs, bounding = self._node.keep, batch.runs, buffers.bounding
         if runs is None:
-            if not self._tables:
+            if not self._plan.tables:
                 totals.rows[0] += batch.end - batch.start
                 return None
             return bounding.kept[: list_grouped(group, bounding.kept, totals.rows)]
-        if not self._tables and keep.total is None:
-            kept = bounding.kept if self._counted else bounding.kept[:0]
+        if not self._plan.tables and keep.total is None:
+            kept = bounding.kept if self._plan.counted or self._plan.added else bounding.kept[:0]
             many = bound_one_group(runs, keep.rows, self._salt, kept, totals.units, totals.rows)
             return None if many < 0 else kept[:many]
         if self._size <= min(keep.groups, _FEW):
@@ -361,8 +280,8 @@ class _CodedAggregator:
         """The cells of each group, in the order of the measures."""
         shown = np.flatnonzero(totals.rows) if self._node.keys else np.arange(1)
         columns = [self._cells(measure, totals, shown) for measure in self._node.measures]
-        places = np.unravel_index(shown, [len(values) for values in self._keys]) if self._keys else []
-        keys = [[values[i] for i in at.tolist()] for values, at in zip(self._keys, places, strict=True)]
+        places = np.unravel_index(shown, [len(values) for values in self._plan.keys]) if self._plan.keys else []
+        keys = [[values[i] for i in at.tolist()] for values, at in zip(self._plan.keys, places, strict=True)]
         groups: list[tuple[Key | None, ...]] = list(zip(*keys, strict=True)) if keys else [()]
         return dict(zip(groups, zip(*columns, strict=True), strict=True))
 
@@ -375,10 +294,12 @@ class _CodedAggregator:
                 return list(totals.weights[shown].tolist())
             case ExactStatistic("count", None):
                 return list(totals.rows[shown].tolist())
+        if measure in self._plan.added:
+            return list(totals.sums[list(self._plan.added).index(measure)][shown].tolist())
         argument = measure.argument
         assert argument is not None
-        at = next(i for i, columns in enumerate(self._counted) if argument in columns.values)
-        values = self._counted[at].values[argument]
+        at = next(i for i, columns in enumerate(self._plan.counted) if argument in columns.values)
+        values = self._plan.counted[at].values[argument]
         counts = totals.counts[at].reshape(self._size, -1)[shown]
         match measure.function:
             case "count":

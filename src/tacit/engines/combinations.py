@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from tacit.engines.code_loops import write_combined
 from tacit.engines.coded_columns import CodedColumn
+from tacit.engines.copy_tables import is_large
 from tacit.engines.plain_scalars import compute_plain
 from tacit.engines.scalars import write_scalar
 from tacit.query.conditions import named_columns
@@ -110,7 +111,12 @@ def limit_combinations(rows: int, scalars: Iterable[Scalar]) -> int:
     """
     functions = {part.function for scalar in scalars for part in walk(scalar) if isinstance(part, Call)}
     most = _MOST if functions.isdisjoint(WRITES_TEXT) else _MOST_TEXTS
-    return min(most, max(_SMALL, rows // _ROWS_EACH))
+    return min(most, max(_SMALL, rows // _ROWS_EACH if is_large(rows) else rows))
+
+
+def limit_counted(rows: int) -> int:
+    """How many combinations are counted where there are so many rows."""
+    return max(_SMALL, rows // _ROWS_EACH)
 
 
 def count_combinations(names: Names, columns: Mapping[str, CodedColumn]) -> int:

@@ -10,6 +10,7 @@ import datetime
 import decimal
 import math
 import random
+import re
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -475,9 +476,11 @@ def test_a_unit_is_found_whatever_letters_the_policy_writes_it_in(tmp_path: Path
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", ["_find_tables", "_digest_sources", "write_sorted_table"])
-@pytest.mark.parametrize("kind", ["parquet", "csv"])
+@pytest.mark.parametrize("kind", ["parquet", "csv", "linked"])
 def test_a_file_that_changes_while_it_is_read_is_the_owners_error(kind, step, tmp_path, monkeypatch):
     def write(columns: dict[str, pa.Array]) -> Path:
+        if kind == "linked":
+            return write_linked(tmp_path, "visits", columns)
         source = tmp_path / f"visits.{kind}"
         pq.write_table(pa.table(columns), source) if kind == "parquet" else pa.csv.write_csv(pa.table(columns), source)
         return source
@@ -490,5 +493,28 @@ def test_a_file_that_changes_while_it_is_read_is_the_owners_error(kind, step, tm
         return done
 
     monkeypatch.setattr(ingest, step, change_afterwards)
-    with pytest.raises(DataError, match=rf"visits\.{kind} was changed while it was read"):
+    file = "visits.csv" if kind == "csv" else "visits.parquet"
+    with pytest.raises(DataError, match=rf"{re.escape(file)} was changed while it was read"):
         tacit.open(policy_of(source, tmp_path))
+
+
+def test_a_part_that_is_added_while_the_source_is_listed_is_the_owners_error(tmp_path, monkeypatch):
+    source, work = write_linked(tmp_path, "visits", PLAIN), ingest.tables_of
+
+    def add_before(*given):
+        write_linked(tmp_path, "more", PLAIN)
+        return work(*given)
+
+    monkeypatch.setattr(ingest, "tables_of", add_before)
+    with pytest.raises(DataError, match=r"more\.parquet was added while the source was read"):
+        tacit.open(policy_of(source, tmp_path))
+
+
+def write_linked(folder: Path, part: str, columns: dict[str, pa.Array]) -> Path:
+    """A folder in which the table visits is a link to a folder with a file of this name."""
+    (folder / "stored").mkdir(exist_ok=True)
+    (folder / "data").mkdir(exist_ok=True)
+    pq.write_table(pa.table(columns), folder / "stored" / f"{part}.parquet")
+    if not (link := folder / "data" / "visits").exists():
+        link.symlink_to(folder / "stored")
+    return folder / "data"

@@ -33,7 +33,7 @@ from tacit.engines.layout import CopyLayout
 from tacit.engines.readings import Readings
 from tacit.engines.scalars import quote_name, write_scalar
 from tacit.engines.source_digest import digest_files, digest_frame
-from tacit.engines.stored import TABLES, Kind, Stored, frame_table, tables_of
+from tacit.engines.stored import TABLES, Kind, Stored, frame_table, list_files, tables_of
 from tacit.engines.unchanged import Files
 from tacit.engines.uniqueness import write_is_unique
 from tacit.errors import DataError, ErrorCode
@@ -100,7 +100,7 @@ def read_source(
     a unit count is chosen in another way in either case, so it must not be the data that decides. What a copy holds
     ready may depend on the number of rows: it changes how long a question takes, and nothing else.
     """
-    listed = _list_files(source)
+    listed = [] if source is None else list_files(source)
     files = Files(listed)  # before anything is read of them
     found = _find_tables(connection, shapes, source, frames)
     declared = {shape.name: _check(connection, declare_table(connection, shape, found[shape.name])) for shape in shapes}
@@ -131,7 +131,7 @@ def read_source(
             misfits,
             is_ready=layout is not None and is_ready,
         )
-    files.check()
+    files.check(file for table in found.values() for file in table.files)
     if any(table.numbered is not None for table in read.values()):
         check_unit_collisions(connection, shapes)
     _forget_source(
@@ -202,14 +202,6 @@ def count_clamped(shapes: Sequence[TableSchema], source: Path, readings: Reading
                 assert row is not None
                 found[shape.name] = dict(zip(columns, row, strict=True))
     return found
-
-
-def _list_files(source: Path | None) -> list[Path]:
-    """All files that a source may be read from."""
-    if source is None:
-        return []
-    log = source.with_name(f"{source.name}.wal")
-    return [file for file in source.rglob("*") if file.is_file()] if source.is_dir() else [source, log]
 
 
 def _find_tables(

@@ -47,6 +47,13 @@ class Stored:
     has_decimal_commas: bool = False
 
 
+def list_files(source: Path) -> list[Path]:
+    """The files that the tables of a source may be read from."""
+    if not source.is_dir():
+        return [source, _log(source)]
+    return [*_own_files(source), *(file for files in _parts(source).values() for file in files)]
+
+
 def tables_of(connection: DuckDBPyConnection, source: Path) -> dict[str, Stored]:
     """The tables of a source by name. Which files they are read from is settled here."""
     if not source.exists():
@@ -54,11 +61,8 @@ def tables_of(connection: DuckDBPyConnection, source: Path) -> dict[str, Stored]
     if not (source.is_dir() or source.is_file()):
         raise DataError(ErrorCode.DATA, f"{source.name} is not a file", fix="name a file or a folder as the source")
     if source.is_dir():
-        files = [file for file in sorted(source.iterdir()) if file.suffix in TABLES and file.is_file()]
-        folders = [folder for folder in sorted(source.iterdir()) if folder.is_dir()]
-        parts = {folder.name: sorted(file for file in folder.glob("*.parquet") if file.is_file()) for folder in folders}
-        found = {file.stem: _file(connection, file) for file in files}
-        return found | {table: _parquet(files) for table, files in parts.items() if files}
+        found = {file.stem: _file(connection, file) for file in _own_files(source)}
+        return found | {table: _parquet(files) for table, files in _parts(source).items() if files}
     if source.suffix in TABLES:
         return {source.stem: _file(connection, source)}
     if source.suffix not in _DATABASES:
@@ -80,7 +84,7 @@ def tables_of(connection: DuckDBPyConnection, source: Path) -> dict[str, Stored]
         "UNION ALL SELECT schema_name, view_name, true FROM duckdb_views() "
         "WHERE database_name = 'source' AND NOT internal"
     ).fetchall()
-    log = source.with_name(f"{source.name}.wal")
+    log = _log(source)
     stored_in = (source, log) if log.exists() else (source,)
     return {
         table: Stored(
@@ -88,6 +92,21 @@ def tables_of(connection: DuckDBPyConnection, source: Path) -> dict[str, Stored]
         )
         for schema, table, computed in rows
     }
+
+
+def _own_files(folder: Path) -> list[Path]:
+    """The files of a folder that are tables."""
+    return [file for file in sorted(folder.iterdir()) if file.suffix in TABLES and file.is_file()]
+
+
+def _parts(folder: Path) -> dict[str, list[Path]]:
+    """For each folder in a folder, the files of which a table consists. A link to a folder is one."""
+    folders = [each for each in sorted(folder.iterdir()) if each.is_dir()]
+    return {each.name: sorted(file for file in each.glob("*.parquet") if file.is_file()) for each in folders}
+
+
+def _log(database: Path) -> Path:
+    return database.with_name(f"{database.name}.wal")
 
 
 def _file(connection: DuckDBPyConnection, file: Path) -> Stored:

@@ -9,6 +9,7 @@ from pathlib import Path
 from tacit.errors import DataError, ErrorCode
 
 _Mark = tuple[int, int, int, int]
+_FIX = "open it again when nothing writes to it"
 
 
 class Files:
@@ -17,12 +18,20 @@ class Files:
     def __init__(self, files: Iterable[Path]) -> None:
         self._marks = {file: _mark(file) for file in files}
 
-    def check(self) -> None:
-        """Raise where a file is gone or another one: what was read may be a part of each."""
+    def check(self, read: Iterable[Path]) -> None:
+        """Raise where a file is gone or another one, or where one was read that was not among them.
+
+        **Theorem.** If nothing is raised, each file of `read` was one and the same from before it was read until now.
+        Proof: its device, number, length and time were looked up before anything was read, and are now what they were.
+        """
         for file, mark in self._marks.items():
             if _mark(file) != mark:
                 what = f"{file.name} was changed while it was read"
-                raise DataError(ErrorCode.DATA, what, fix="open it again when nothing writes to it")
+                raise DataError(ErrorCode.DATA, what, fix=_FIX)
+        for file in read:
+            if self._marks.get(file) is None:
+                what = f"{file.name} was added while the source was read"
+                raise DataError(ErrorCode.DATA, what, fix=_FIX)
 
 
 def _mark(file: Path) -> _Mark | None:

@@ -34,7 +34,7 @@ from tacit.engines import bound_contributions
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.engines.layout import plan_copy_scan
 from tacit.engines.limit_joins import limit_joins
-from tacit.errors import PolicyError
+from tacit.errors import DataError, PolicyError
 from tacit.plan.bind_question import plan_for
 from tacit.policy.load import load
 
@@ -344,6 +344,37 @@ def test_a_copy_of_another_epoch_or_of_something_else_is_made_again(tmp_path):
     tacit.open(policy(tmp_path, epoch=2)).close()
     with duckdb.connect(str(copy), read_only=True) as opened:
         assert opened.execute("SELECT stamp FROM tacit_copy").fetchone() == stamps[1]
+
+
+@pytest.mark.slow
+def test_a_copy_of_a_higher_epoch_stays_where_it_is(tmp_path):
+    write(tmp_path, database(random.Random(2), 3, 20))
+    copy = tmp_path / "data.prepared"
+    prepare(load(policy(tmp_path, epoch=2)), lambda what, share: None)
+    before = copy.read_bytes()
+    with pytest.raises(DataError, match="holds the data of epoch 2, so no copy of epoch 1") as caught:
+        tacit.open(policy(tmp_path))
+    assert copy.read_bytes() == before and "epoch = 2" in caught.value.fix and 'copy = "' in caught.value.fix
+    entries = policy(tmp_path)
+    entries["data"]["prepared"] = str(tmp_path / "other.prepared")
+    tacit.open(entries).close()
+    shutil.rmtree(tmp_path / "data")  # nothing is read but the copy
+    tacit.open(policy(tmp_path, epoch=2)).close()
+
+
+@pytest.mark.slow
+def test_a_copy_that_does_not_say_its_epoch_is_opened_or_replaced(tmp_path):
+    write(tmp_path, database(random.Random(2), 3, 20))
+    copy = tmp_path / "data.prepared"
+    prepare(load(policy(tmp_path)), lambda what, share: None)
+    with duckdb.connect(str(copy)) as opened:
+        opened.execute("ALTER TABLE tacit_copy DROP COLUMN epoch")
+    (tmp_path / "data").rename(tmp_path / "elsewhere")
+    tacit.open(policy(tmp_path)).close()
+    (tmp_path / "elsewhere").rename(tmp_path / "data")
+    tacit.open(policy(tmp_path, epoch=2)).close()
+    with duckdb.connect(str(copy), read_only=True) as opened:
+        assert opened.execute("SELECT epoch FROM tacit_copy").fetchone() == (2,)
 
 
 @pytest.mark.slow

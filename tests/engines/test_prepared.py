@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import random
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.support.counts import FULL
 from tests.support.engines import OneLayout
+from tests.support.interrupts import at_every_point
 
-from tacit.engines import copy_tables
+from tacit.engines import copy_file, copy_tables
 from tacit.engines.base import TableSchema
 from tacit.engines.copy_file import CopyFile
 from tacit.engines.duckdb import DuckDBEngine
@@ -41,6 +44,7 @@ pytestmark = pytest.mark.slow
 
 SHAPE = TableSchema("t", (("x", Type.INT), ("s", Type.TEXT), ("y", Type.FLOAT)), "who")
 ROWS = Scan("t", (("x", "c0"), ("s", "c1"), ("y", "c2"), ("who", "c3")))
+TYPES = {"who": pa.int64(), "x": pa.int64(), "s": pa.string(), "y": pa.float64()}
 SCALARS = (
     Clamp(ColumnReference("x"), Fraction(-3), Fraction(9), whole=True),
     Quantize(ColumnReference("y"), Fraction(1, 4), -8, 400),
@@ -54,7 +58,7 @@ LAYOUT = CopyLayout("t", ROWS, "c3", SCALARS, RANGES, ("s",))
 
 def copied(folder: Path, rows: list[dict[str, Any]], kind: pa.DataType) -> Any:
     """The rows of a copy as they lie, and the types of its columns."""
-    types = {"who": kind, "x": pa.int64(), "s": pa.string(), "y": pa.float64()}
+    types = {**TYPES, "who": kind}
     pq.write_table(pa.table({c: pa.array([r[c] for r in rows], t) for c, t in types.items()}), folder / "t.parquet")
     layout = LAYOUT if kind == pa.int64() else replace(LAYOUT, scalars=SCALARS[:2], ranges=RANGES[:2])
     DuckDBEngine([SHAPE], folder / "t.parquet", layouts=OneLayout(layout), copy=CopyFile(folder / "copy", "s")).close()
@@ -68,6 +72,30 @@ def ordered(folder: Path, order: str) -> DuckDBEngine:
     with duckdb.connect(str(folder / "copy")) as copy:
         copy.execute(f"CREATE OR REPLACE TABLE t AS FROM t ORDER BY {order}")
     return DuckDBEngine([SHAPE], layouts=OneLayout(LAYOUT), copy=CopyFile(folder / "copy", "s"))
+
+
+def test_the_copy_of_the_higher_epoch_stays_at_whatever_line_of_the_other_it_is_made(tmp_path):
+    pq.write_table(pa.table({c: pa.array([], t) for c, t in TYPES.items()}), tmp_path / "t.parquet")
+    copy, running = tmp_path / "copy", []
+
+    def make(epoch: int) -> None:
+        DuckDBEngine([SHAPE], tmp_path / "t.parquet", copy=CopyFile(copy, f"stamp {epoch}", epoch)).close()
+
+    def overtake() -> None:
+        running.append(Thread(target=make, args=(2,)))
+        running[-1].start()
+        running[-1].join(0.2)  # it waits where a copy is being made
+
+    def work() -> None:
+        copy.unlink(missing_ok=True)
+        with suppress(DataError):
+            make(1)
+        for thread in running:
+            thread.join()
+
+    for _ in at_every_point(work, lambda file: file == copy_file.__file__, overtake, step=1 if FULL else 6):
+        with duckdb.connect(str(copy), read_only=True) as opened:
+            assert opened.execute("SELECT stamp, epoch FROM tacit_copy").fetchall() == [("stamp 2", 2)]
 
 
 def drawn(count: int, units: list[Any]) -> list[dict[str, Any]]:

@@ -13,10 +13,12 @@ from tests.support.bits import Ones
 import tacit
 from tacit.answers.answer import Answer
 from tacit.curator.curator import Curator
+from tacit.curator.prepare import prepare
 from tacit.engines.deadline import TimeLimit
 from tacit.errors import ErrorCode, Failed, Refused
 from tacit.ledger.entries import EntryKind
 from tacit.plan.question import Question
+from tacit.policy.load import load
 from tacit.serve import long_questions as module
 from tacit.serve.long_questions import LongQuestions
 from tacit.serve.service import CuratorService
@@ -80,13 +82,36 @@ def test_other_data_is_not_read_in_place_of_the_curators(clinic):
     with tacit.open(clinic.policy) as curator:
         source = clinic.policy.parent / "visits.csv"
         source.write_text("\n".join(source.read_text().splitlines()[:-1]) + "\n")
-        found = LongQuestions(curator)
-        try:
-            assert not found.is_open()
-            found._opening.join()
-            assert not found.is_open() and found._opening is None
-        finally:
-            found.close()
+        assert not opens_elsewhere(curator)
+
+
+def opens_elsewhere(curator: Curator) -> bool:
+    """Whether the other process has the curator's data when it has tried once."""
+    found = LongQuestions(curator)
+    try:
+        assert not found.is_open()
+        found._opening.join()
+        return found.is_open()
+    finally:
+        found.close()
+
+
+def test_a_copy_is_attached_and_never_made(clinic):
+    text, copy = clinic.policy.read_text(), clinic.policy.with_name("visits.copy")
+    source = clinic.policy.with_name("visits.csv")
+    clinic.policy.write_text(text.replace("[data]", '[data]\ncopy = "visits.copy"'))
+    with tacit.open(clinic.policy) as curator:
+        rows = source.read_text()
+        source.unlink()  # nothing is read but the copy
+        assert opens_elsewhere(curator)
+        source.write_text(rows)
+        clinic.policy.write_text(text.replace("[data]", '[data]\ncopy = "visits.copy"\nepoch = 2'))
+        prepare(load(clinic.policy), lambda what, share: None)
+        prepared = copy.read_bytes()
+        assert not opens_elsewhere(curator) and copy.read_bytes() == prepared
+        copy.unlink()
+        assert not opens_elsewhere(curator) and not copy.exists()
+        assert len(curator.analyst("ada").ask(WARDS, epsilon=1)) == 3
 
 
 def test_bits_that_are_not_the_systems_stay_here(curator):

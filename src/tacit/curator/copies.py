@@ -42,7 +42,7 @@ def locate_copy(policy: Policy, planned: PolicyLayouts | None = None) -> CopyFil
         path = beside.with_suffix(".copy")
     planned = planned or PolicyLayouts(policy)
     layouts = [layout for t in policy.tables if (layout := planned.find(t.name, is_ready=True)) is not None]
-    return CopyFile(path, fingerprint_copy(policy.digest, layouts))
+    return CopyFile(path, fingerprint_copy(policy.digest, layouts), policy.epoch)
 
 
 class PolicyLayouts:

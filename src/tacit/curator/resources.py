@@ -25,10 +25,13 @@ def open_engine(
     policy: Policy,
     data: Mapping[str, Any] | None = None,
     progress: Progress = lambda what, share: None,
+    *,
+    makes_copy: bool = True,
 ) -> TableEngine:
     """The policy's engine over its data, or over tables that are handed over.
 
-    Where the data has to be read into a copy first, `progress` is told how far that is.
+    Where the data has to be read into a copy first, `progress` is told how far that is. Where none is to be made
+    (`makes_copy`), and the data is read into a file, it is a DataError that there is none.
     """
     tables = table_schemas(policy)
     match policy.engine, policy.source:
@@ -45,7 +48,16 @@ def open_engine(
     file = policy.source if isinstance(policy.source, Path) else None
     layouts = PolicyLayouts(policy)
     copy = locate_copy(policy, layouts) if data is None else None
-    return DuckDBEngine(tables, file, data, layouts=layouts, readings=readings_of(policy), copy=copy, progress=progress)
+    return DuckDBEngine(
+        tables,
+        file,
+        data,
+        layouts=layouts,
+        readings=readings_of(policy),
+        copy=copy,
+        makes_copy=makes_copy,
+        progress=progress,
+    )
 
 
 def budget_limits(policy: Policy) -> BudgetLimits:

@@ -2,7 +2,7 @@
 
 The file is a DuckDB database that only its owner may read. It is written aside and moved into place when it is whole.
 A stamp in it says what it is a copy of: the policy's meaning with the epoch, and how the tables lie. A file with
-another stamp is made anew.
+another stamp is made anew, unless it is of a higher epoch.
 """
 
 from __future__ import annotations
@@ -41,10 +41,11 @@ ReadTables = dict[str, ReadTable]
 
 @dataclass(frozen=True)
 class CopyFile:
-    """Where a copy lies, and its stamp."""
+    """Where a copy lies, its stamp, and the epoch of its data."""
 
     path: Path
     stamp: str
+    epoch: int = 0
 
 
 def fingerprint_copy(meaning: str, layouts: Iterable[CopyLayout]) -> str:
@@ -71,17 +72,31 @@ def attach_copy(connection: DuckDBPyConnection, copy: CopyFile) -> ReadTables | 
 def attach_or_make(
     connection: DuckDBPyConnection, copy: CopyFile, read: Callable[[DuckDBPyConnection], ReadTables]
 ) -> ReadTables:
-    """Attach a copy, after making it by `read` where there is none. Of several processes one makes it, others wait."""
+    """Attach a copy, after making it by `read` where there is none. Of several processes one makes it, others wait.
+
+    **Rule.** No copy is replaced by one of a lower epoch: its source may have changed since, and then its data is
+    nowhere else. Copies of earlier versions do not say their epoch, and are replaced by any other.
+    """
     found = attach_copy(connection, copy)
     if found is None:
         with _lock_folder(copy.path):
             found = attach_copy(connection, copy)
             if found is None:
+                _check_epoch(connection, copy)
                 make_copy(copy, read)
                 found = attach_copy(connection, copy)
     if found is None:
         what = f"the copy {copy.path.name} was replaced while it was opened"
         raise DataError(ErrorCode.DATA, what, fix="give each policy a copy of its own under [data]")
+    return found
+
+
+def attach_made(connection: DuckDBPyConnection, copy: CopyFile) -> ReadTables:
+    """Attach a copy that another process has made; DataError where there is none with this stamp."""
+    found = attach_copy(connection, copy)
+    if found is None:
+        what = f"{copy.path.name} is not the copy of epoch {copy.epoch}"
+        raise DataError(ErrorCode.DATA, what, fix="make it first: tacit prepare")
     return found
 
 
@@ -104,13 +119,37 @@ def make_copy(copy: CopyFile, read: Callable[[DuckDBPyConnection], ReadTables]) 
             tables = json.dumps({name: table.to_dict() for name, table in read(connection).items()})
             connection.execute(
                 f"CREATE TABLE copy.{_METADATA_TABLE} AS "
-                f"SELECT {quote_text(copy.stamp)} AS stamp, {quote_text(tables)} AS tables"
+                f"SELECT {quote_text(copy.stamp)} AS stamp, {quote_text(tables)} AS tables, {copy.epoch} AS epoch"
             )
             connection.execute("DETACH copy")
         os.chmod(aside, 0o600)
         aside.replace(copy.path)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _check_epoch(connection: DuckDBPyConnection, copy: CopyFile) -> None:
+    """Raise DataError where a copy of a higher epoch lies at the path of this one."""
+    epoch = _read_epoch(connection, copy.path)
+    if epoch is not None and epoch > copy.epoch:
+        what = (
+            f"{copy.path.name} holds the data of epoch {epoch}, so no copy of epoch {copy.epoch} is made in its place"
+        )
+        fix = f'write epoch = {epoch} under [data], or name another place: copy = "/path/to/file"'
+        raise DataError(ErrorCode.DATA, what, fix=fix)
+
+
+def _read_epoch(connection: DuckDBPyConnection, path: Path) -> int | None:
+    """The epoch that a copy says it is of; None where there is no copy, or one of an earlier version."""
+    if not path.exists():
+        return None
+    try:
+        connection.execute(f"ATTACH {quote_text(str(path))} AS copy (READ_ONLY)")
+        row = connection.execute(f"SELECT epoch FROM copy.{_METADATA_TABLE}").fetchone()
+    except duckdb.Error:
+        row = None
+    connection.execute("DETACH DATABASE IF EXISTS copy")
+    return None if row is None else int(row[0])
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.engines.base import GroupedMeasures, Progress, TableSchema
-from tacit.engines.copy_file import CopyFile, ReadTables, attach_or_make
+from tacit.engines.copy_file import CopyFile, ReadTables, attach_made, attach_or_make
 from tacit.engines.copy_tables import is_large, type_of
 from tacit.engines.deadline import interrupted_at_limit, seconds_left
 from tacit.engines.declared import stored_types, to_declared_type
@@ -52,9 +52,9 @@ class DuckDBEngine:
     """An engine over a copy of the tables of a policy.
 
     `source` is a database file, a Parquet or CSV file, or a folder of these; `frames` are tables handed over. They are
-    read when the engine opens, and never again: into `copy`, which is then there for others, or into memory. `layouts`
-    says how a table lies that is sorted by unit, `readings` which columns lie as questions read them. `tables` is what
-    was read of each, for the owner.
+    read when the engine opens, and never again: into `copy`, which is then there for others, or into memory. Where it
+    is not to make a copy (`makes_copy`), there must be one. `layouts` says how a table lies that is sorted by unit,
+    `readings` which columns lie as questions read them. `tables` is what was read of each, for the owner.
     """
 
     def __init__(
@@ -66,6 +66,7 @@ class DuckDBEngine:
         layouts: Layouts | None = None,
         readings: Readings | None = None,
         copy: CopyFile | None = None,
+        makes_copy: bool = True,
         progress: Progress = lambda what, share: None,
     ) -> None:
         declared, known = list(shapes), layouts or NoLayouts()
@@ -84,8 +85,10 @@ class DuckDBEngine:
             if copy is None:
                 self._connection.execute("ATTACH ':memory:' AS copy")
                 self.tables = read(self._connection)
-            else:
+            elif makes_copy:
                 self.tables = attach_or_make(self._connection, copy, read)
+            else:
+                self.tables = attach_made(self._connection, copy)
             self._copy = open_read_tables(self._connection, declared, self.tables, known)
             if not self._is_large:
                 self._connection.execute("SET threads = 1")  # starting others for few rows takes longer

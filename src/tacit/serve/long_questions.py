@@ -22,8 +22,9 @@ Digests = Mapping[str, str]
 class LongQuestions:
     """Releases plans for a curator in another process, one at a time.
 
-    The process opens the policy's data itself. **Rule.** It answers only where it has read what the curator has read: a
-    digest for each table says so, and is compared before a question is charged and again before it is released. A
+    The process opens the policy's data itself. Where that lies in a file, it attaches the file that is there and makes
+    none: the next epoch may be prepared already. **Rule.** It answers only where it has read what the curator has read:
+    a digest for each table says so, and is compared before a question is charged and again before it is released. A
     question whose process dies has failed: that it died may depend on rows, so the charge stays, and nothing of the
     question runs again.
 
@@ -81,7 +82,7 @@ class LongQuestions:
 
 @lru_cache(maxsize=1)
 def _open(policy: Policy) -> TableEngine:
-    return open_engine(policy)
+    return open_engine(policy, makes_copy=False)
 
 
 def _has_data(policy: Policy, digests: Digests) -> bool:

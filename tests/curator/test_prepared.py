@@ -34,7 +34,8 @@ from tacit.engines import bound_contributions
 from tacit.engines.duckdb import DuckDBEngine
 from tacit.engines.layout import plan_copy_scan
 from tacit.engines.limit_joins import limit_joins
-from tacit.errors import DataError, PolicyError
+from tacit.errors import DataError, LedgerError, PolicyError
+from tacit.ledger.signing import SigningKey
 from tacit.plan.bind_question import plan_for
 from tacit.policy.load import load
 
@@ -360,6 +361,37 @@ def test_a_copy_of_a_higher_epoch_stays_where_it_is(tmp_path):
     tacit.open(entries).close()
     shutil.rmtree(tmp_path / "data")  # nothing is read but the copy
     tacit.open(policy(tmp_path, epoch=2)).close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [tacit.open, lambda entries: prepare(load(entries), lambda what, share: None)])
+def test_of_data_that_the_ledger_refuses_no_copy_is_left(make, tmp_path):
+    entries, copy = policy(tmp_path), tmp_path / "data.prepared"
+    former, other = (database(random.Random(seed), 3, 20) for seed in (2, 3))
+    write(tmp_path, former)
+    tacit.open(entries).close()
+    before = copy.read_bytes()
+    write(tmp_path, other)
+    changed = policy(tmp_path, rows=3)  # so that a copy has to be made
+    with pytest.raises(LedgerError, match="is not the data with which epoch 1 began"):
+        make(changed)
+    assert copy.read_bytes() == before
+    copy.unlink()
+    with pytest.raises(LedgerError, match="is not the data with which epoch 1 began") as caught:
+        make(entries)
+    assert not copy.exists() and "put the former data back" in caught.value.fix
+    write(tmp_path, former)
+    tacit.open(entries).close()
+
+
+@pytest.mark.slow
+def test_a_copy_is_made_where_the_ledger_is_not_begun(tmp_path):
+    write(tmp_path, database(random.Random(2), 3, 20))
+    books = load(policy(tmp_path)).books
+    SigningKey.at(books.key, create=True)
+    books.store.touch()
+    tacit.open(policy(tmp_path)).close()
+    assert (tmp_path / "data.prepared").exists()
 
 
 @pytest.mark.slow

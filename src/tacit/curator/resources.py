@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from tacit.curator.tables import table_schemas
 from tacit.engines.base import Progress, TableEngine
 from tacit.errors import ErrorCode, LedgerError, ParameterError
 from tacit.ledger.budget import OWNER, PUBLIC, AnalystLimit, BudgetLimits
-from tacit.ledger.epochs import EpochSource
+from tacit.ledger.epochs import EpochSource, check_epoch
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.reader import LedgerReader
 from tacit.ledger.signing import SigningKey
@@ -32,6 +33,9 @@ def open_engine(
 
     Where the data has to be read into a copy first, `progress` is told how far that is. Where none is to be made
     (`makes_copy`), and the data is read into a file, it is a DataError that there is none.
+
+    **Rule.** No copy is moved into place of data that the ledger, where it can be read, refuses under the policy's
+    epoch: the next opening would find it, and would not read the former data that the owner has put back.
     """
     tables = table_schemas(policy)
     match policy.engine, policy.source:
@@ -56,6 +60,7 @@ def open_engine(
         readings=readings_of(policy),
         copy=copy,
         makes_copy=makes_copy,
+        accept=partial(_check_copied, policy),
         progress=progress,
     )
 
@@ -103,7 +108,7 @@ def open_ledger(policy: Policy, engine: TableEngine, known: int | None = None) -
     books = ledger_files(policy)
     witness = Witness(books.witness)
     key = SigningKey.at(books.key, create=not witness.exists())
-    source = epoch_source(policy, engine, key)
+    source = _epoch_source(policy, engine.source_digests(), key)
     limits = budget_limits(policy)
     return Ledger(books.store, limits, key=key, witness=witness, source=source, key_version=KEY_VERSION, known=known)
 
@@ -116,7 +121,27 @@ def reopen_ledger(policy: Policy) -> Ledger:
     return Ledger(books.store, None, key=SigningKey.at(books.key, create=False), witness=Witness(books.witness))
 
 
-def epoch_source(policy: Policy, engine: TableEngine, key: SigningKey) -> EpochSource:
-    """The data that an engine has, as the ledger remembers it."""
-    macs = {table: key.compute_mac(found) if found else "" for table, found in engine.source_digests().items()}
+def check_recorded_source(policy: Policy, digests: Mapping[str, str]) -> None:
+    """Raise LedgerError where the policy's ledger, if there is one yet, refuses the data under the policy's epoch, or
+    cannot be read."""
+    books = policy.books
+    if books is None or not books.key.exists() or (isinstance(books.store, Path) and not books.store.exists()):
+        return
+    key = SigningKey.at(books.key, create=False)
+    with LedgerReader(books.store, wait=5.0) as ledger:
+        check_epoch(ledger.sources(key.public), _epoch_source(policy, digests, key))
+
+
+def _check_copied(policy: Policy, digests: Mapping[str, str]) -> None:
+    """Raise LedgerError where the ledger refuses the data. One that cannot be read says so when it is opened."""
+    try:
+        check_recorded_source(policy, digests)
+    except LedgerError as error:
+        if error.code is ErrorCode.LEDGER_EPOCH:
+            raise
+
+
+def _epoch_source(policy: Policy, digests: Mapping[str, str], key: SigningKey) -> EpochSource:
+    """The data of these digests, as the ledger remembers it."""
+    macs = {table: key.compute_mac(found) if found else "" for table, found in digests.items()}
     return EpochSource(policy.epoch, macs, policy.digest)

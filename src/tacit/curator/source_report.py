@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from tacit.curator.resources import epoch_source
+from tacit.curator.resources import check_recorded_source
 from tacit.curator.tables import table_schemas
 from tacit.engines.base import TableEngine
 from tacit.engines.ingest import ReadTable, digest_source
 from tacit.errors import LedgerError
-from tacit.ledger.epochs import check_epoch
-from tacit.ledger.reader import LedgerReader
-from tacit.ledger.signing import SigningKey
 from tacit.policy.check import PolicyAdvice
 from tacit.policy.locate import format_path
 from tacit.policy.model import Policy
@@ -41,13 +38,8 @@ def _list_changes(policy: Policy, engine: TableEngine) -> Iterator[PolicyAdvice]
                 f"has changed since epoch {policy.epoch} was read, and answers are still about what was read; {later}"
             )
             yield PolicyAdvice(format_path(("tables", name)), what)
-    books = policy.books
-    if books is None or not books.key.exists() or (isinstance(books.store, Path) and not books.store.exists()):
-        return
     try:
-        key = SigningKey.at(books.key, create=False)
-        with LedgerReader(books.store, wait=5.0) as ledger:
-            check_epoch(ledger.sources(key.public), epoch_source(policy, engine, key))
+        check_recorded_source(policy, read)
     except LedgerError as error:
         yield PolicyAdvice("data.epoch", f"{error.what}; {error.fix}")
 

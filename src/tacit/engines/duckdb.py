@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -52,9 +52,10 @@ class DuckDBEngine:
     """An engine over a copy of the tables of a policy.
 
     `source` is a database file, a Parquet or CSV file, or a folder of these; `frames` are tables handed over. They are
-    read when the engine opens, and never again: into `copy`, which is then there for others, or into memory. Where it
-    is not to make a copy (`makes_copy`), there must be one. `layouts` says how a table lies that is sorted by unit,
-    `readings` which columns lie as questions read them. `tables` is what was read of each, for the owner.
+    read when the engine opens, and never again: into `copy`, which is then there for others, or into memory. Without
+    `makes_copy` the copy must be there already. `accept` is given the digest of each table before a copy is made of
+    them, and raises where none may be. `layouts` says how a table lies that is sorted by unit, `readings` which columns
+    lie as questions read them. `tables` is what was read of each, for the owner.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class DuckDBEngine:
         readings: Readings | None = None,
         copy: CopyFile | None = None,
         makes_copy: bool = True,
+        accept: Callable[[Mapping[str, str]], None] = lambda digests: None,
         progress: Progress = lambda what, share: None,
     ) -> None:
         declared, known = list(shapes), layouts or NoLayouts()
@@ -74,6 +76,11 @@ class DuckDBEngine:
 
         def read(into: DuckDBPyConnection) -> ReadTables:
             return read_source(into, declared, source, frames or {}, known, self._readings, progress)
+
+        def read_accepted(into: DuckDBPyConnection) -> ReadTables:
+            tables = read(into)
+            accept(_list_digests(tables))
+            return tables
 
         self._connection = connect_in_memory()
         self._forget = spill_privately(self._connection, self)
@@ -86,7 +93,7 @@ class DuckDBEngine:
                 self._connection.execute("ATTACH ':memory:' AS copy")
                 self.tables = read(self._connection)
             elif makes_copy:
-                self.tables = attach_or_make(self._connection, copy, read)
+                self.tables = attach_or_make(self._connection, copy, read_accepted)
             else:
                 self.tables = attach_made(self._connection, copy)
             self._copy = open_read_tables(self._connection, declared, self.tables, known)
@@ -190,7 +197,7 @@ class DuckDBEngine:
 
     def source_digests(self) -> dict[str, str]:
         """For each table the digest of the source that was read."""
-        return {name: read.digest for name, read in self.tables.items()}
+        return _list_digests(self.tables)
 
     @contextmanager
     def _snapshot(self) -> Iterator[DuckDBPyConnection]:
@@ -234,6 +241,10 @@ def read_columns(source: Path) -> dict[str, list[SourceColumn]]:
             columns = list(zip(stored, kinds, strict=True))
             found[table] = measure_columns(connection, there.expression, columns)
         return found
+
+
+def _list_digests(tables: ReadTables) -> dict[str, str]:
+    return {name: read.digest for name, read in tables.items()}
 
 
 def _run_within_limit(cursor: DuckDBPyConnection) -> StatementRunner:

@@ -647,7 +647,7 @@ def test_a_new_epoch_is_a_new_answer(write):
         assert second.receipt.key != first.receipt.key
         assert spent(curator) == 2
     # An epoch that is over stays over: its answers and those of the next one would be mixed.
-    with pytest.raises(LedgerError, match="visits was opened with epoch 2, and the policy says epoch 1"):
+    with pytest.raises(LedgerError, match="epoch 1 of visits is over: it was opened with epoch 2"):
         tacit.open(write(epoch=1))
 
 

@@ -389,7 +389,7 @@ def test_other_data_needs_a_new_epoch(tmp_path):
     with tacit.open(later) as curator:
         second = curator.analyst("ada").ask("SELECT COUNT(*) FROM visits", epsilon=1)
         assert not second.receipt.repeat and second.receipt.key != first.receipt.key
-    with pytest.raises(LedgerError, match="opened with epoch 2, and the policy says epoch 1"):
+    with pytest.raises(LedgerError, match="epoch 1 of visits is over: it was opened with epoch 2"):
         tacit.open(policy)
 
 

@@ -62,7 +62,7 @@ def test_a_table_that_the_policy_leaves_out_for_a_while_is_still_known(tmp_path:
         opened(1, visits="c")
     opened(2, visits="c")
     opened(1, other="b")  # epochs are those of a table
-    with pytest.raises(LedgerError, match="visits was opened with epoch 2, and the policy says epoch 1"):
+    with pytest.raises(LedgerError, match="epoch 1 of visits is over: it was opened with epoch 2"):
         opened(1, visits="a")
 
 

@@ -136,6 +136,7 @@ def _check_epoch(connection: DuckDBPyConnection, copy: CopyFile) -> None:
             f"{copy.path.name} holds the data of epoch {epoch}, so no copy of epoch {copy.epoch} is made in its place"
         )
         fix = f'write epoch = {epoch} under [data], or name another place: copy = "/path/to/file"'
+        fix += "; if the policy was edited meanwhile, open it again"
         raise DataError(ErrorCode.DATA, what, fix=fix)
 
 

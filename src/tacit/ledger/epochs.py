@@ -48,8 +48,9 @@ def check_epoch(known: Iterable[EpochSource], now: EpochSource) -> None:
     ]
     for epoch, table, _ in sorted(shared, reverse=True):
         if epoch > now.epoch:
-            what = f"{table} was opened with epoch {epoch}, and the policy says epoch {now.epoch}"
+            what = f"epoch {now.epoch} of {table} is over: it was opened with epoch {epoch}"
             fix = f"epochs only rise: write epoch = {epoch} under [data], or a larger one for other data"
+            fix += "; if the policy was edited meanwhile, open it again"
             raise LedgerError(ErrorCode.LEDGER_EPOCH, what, fix=fix)
     for epoch, table, before in shared:
         if epoch == now.epoch and before and macs[table] and before != macs[table]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
+import resource
+import signal
 import threading
 import unicodedata
 from contextlib import contextmanager
@@ -13,12 +17,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.forks import in_child, outcome
 
 from tacit.cli import survey_memo
 from tacit.cli.survey_ask import quote_lines
 from tacit.errors import ParameterError, Refused
 from tacit.local.survey.load import load_survey, parse_survey
-from tacit.sampling.bits import ReplayBits
+from tacit.sampling.bits import ReplayBits, SystemBits
 
 ONE = """\
 id = "short"
@@ -143,6 +148,111 @@ def test_two_commands_at_once_do_not_both_go_below_one_limit(place):
         survey_memo.save_response(None, other, drawn[1], "", again=True, at_most=Fraction(1))
     with pytest.raises(ParameterError, match="at this very moment"):
         survey_memo.save_response(None, one, drawn[0], "", again=True, at_most=None)
+
+
+def draw(survey):
+    return survey.respond([1], SystemBits())
+
+
+def save(survey, report, memo=None):
+    survey_memo.save_response(memo, survey, report, "", again=True, at_most=None)
+
+
+def reports_of(survey):
+    return [entry.report for entry in survey_memo.load_responses(None, survey) if entry.digest == survey.digest]
+
+
+def test_a_full_disk_leaves_nothing_of_a_line_and_refuses_no_other_survey(place):
+    one, other = load_survey(place / "one.toml"), load_survey(place / "edited.toml")
+    first = draw(one)
+    save(one, first)
+    memo = survey_memo.default_path(one)
+    for file, survey in ((None, other), (memo, other)):  # a file of its own, and one that has a line
+        there = file or survey_memo.default_path(survey)
+        before = there.read_bytes() if there.exists() else b""
+        room = len(before) + 50
+
+        def write_on_full_disk(file=file, survey=survey, room=room) -> int:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+            with pytest.raises(ParameterError, match="cannot be written"):
+                save(survey, draw(survey), file)
+            return 7
+
+        assert outcome(in_child(write_on_full_disk)) == 7
+        assert there.read_bytes() == before
+    assert reports_of(one) == [first.to_json()] and reports_of(other) == []
+    save(other, draw(other))
+    assert len(reports_of(other)) == 1
+
+
+def test_a_line_that_a_crash_cut_short_is_left_out_and_replaced(place):
+    one, other = load_survey(place / "one.toml"), load_survey(place / "edited.toml")
+    memo = survey_memo.default_path(one)
+    save(one, draw(one))
+    shown = memo.read_bytes()
+    unseen = survey_memo.line_of(other, draw(other), "").encode()
+    for length in range(len(unseen)):
+        memo.write_bytes(shown + unseen[:length])
+        assert [entry.digest for entry in survey_memo.load_responses(memo, one)] == [one.digest]
+        if length % 40 == 0:
+            second = draw(other)
+            save(other, second, memo)
+            assert memo.read_bytes() == shown + survey_memo.line_of(other, second, "").encode() + b"\n"
+
+
+def test_a_last_line_without_its_newline_only_is_kept(place):
+    one, other = load_survey(place / "one.toml"), load_survey(place / "edited.toml")
+    memo = survey_memo.default_path(one)
+    first, second = draw(one), draw(other)
+    save(one, first)
+    memo.write_bytes(memo.read_bytes()[:-1])
+    assert reports_of(one) == [first.to_json()]
+    save(other, second, memo)
+    assert [entry.report for entry in survey_memo.load_responses(memo, one)] == [first.to_json(), second.to_json()]
+
+
+def test_a_damaged_line_before_the_last_is_refused(place):
+    one, other = load_survey(place / "one.toml"), load_survey(place / "edited.toml")
+    memo = survey_memo.default_path(one)
+    save(one, draw(one))
+    memo.write_bytes(memo.read_bytes()[:-9] + b"\n")
+    with pytest.raises(ParameterError, match="is not what was drawn"):
+        save(other, draw(other), memo)
+
+
+def test_a_file_that_is_no_memo_is_refused_and_left_as_it_is(place):
+    one = load_survey(place / "one.toml")
+    (place / "notes").write_text("soup is on Monday")
+    with pytest.raises(ParameterError, match="is not what was drawn"):
+        save(one, draw(one), place / "notes")
+    assert (place / "notes").read_text() == "soup is on Monday"
+
+
+def test_a_line_that_may_be_removed_again_is_not_read(place, monkeypatch):
+    # a sync that fails is the last moment at which a line is removed: until then no other command may show it
+    one = load_survey(place / "one.toml")
+    memo = survey_memo.default_path(one)
+    read, sync = [], os.fsync
+
+    def read_then() -> None:
+        read.extend(survey_memo.load_responses(memo, one))
+
+    def fail(file) -> None:
+        sync(file)
+        if os.fstat(file).st_ino == os.stat(memo).st_ino and os.stat(memo).st_size:
+            monkeypatch.setattr(os, "fsync", sync)
+            reader.start()
+            reader.join(0.2)
+            assert reader.is_alive()  # it waits
+            raise OSError(errno.EIO, "")
+
+    reader = threading.Thread(target=read_then)
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(ParameterError, match="cannot be written"):
+        save(one, draw(one))
+    reader.join(10)
+    assert read == [] and not reader.is_alive() and memo.read_bytes() == b""
 
 
 @contextmanager

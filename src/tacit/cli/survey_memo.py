@@ -6,16 +6,24 @@ A line is a survey that was answered, with what it cost and what was drawn:
      "report":{...}}
 
 It is written before anyone sees the report, so what is kept is at least what was revealed.
+
+**Theorem.** A last line that is incomplete is of a report that nobody has seen: it is left out, and its coins may be
+tossed anew. Proof: a report is shown once its line was synced as a whole by whoever drew it, or by whoever reads it
+(`_read_synced`). Lines are added and removed by one process at a time, which holds the lock of the file, so a reader
+sees no line that is removed later. What is removed is a line whose write or sync failed (`_append`), or an incomplete
+last one. A line is one JSON object, and a proper prefix of an object is no JSON: a line that lacks its newline only
+is complete, and stays.
 """
 
 from __future__ import annotations
 
 import fcntl
+import io
 import json
 import math
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -122,12 +130,11 @@ def save_response(
             if any(entry.digest == survey.digest for entry in earlier):
                 raise ParameterError("memo", "this survey was answered at this very moment", fix="run it again")
             check_total_epsilon(earlier, survey, collector, again=again, at_most=at_most)
-            file = os.open(place, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-            with os.fdopen(file, "a", encoding="utf-8") as opened:
-                opened.write(line_of(survey, report, collector) + "\n")
-                opened.flush()
-                os.fsync(opened.fileno())
-            os.fsync(folder)  # the name of a new file too
+            file = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            with os.fdopen(file, "r+b", buffering=0) as opened:
+                os.fsync(folder)  # the name of a new file is on the disk before its first line
+                fcntl.flock(opened, fcntl.LOCK_EX)
+                _append(opened, line_of(survey, report, collector).encode() + b"\n")
     except OSError as error:
         raise ParameterError("memo", f"{place} cannot be written", fix="name another file with --memo") from error
 
@@ -196,12 +203,54 @@ def _lock_folder(folder: Path) -> Iterator[int]:
         os.close(opened)
 
 
+def _append(file: io.FileIO, line: bytes) -> None:
+    """Write a line after the complete ones, and sync it; where that fails, remove what was written of it."""
+    complete = _remove_incomplete(file.readall())
+    if complete and not complete.endswith(b"\n"):
+        line = b"\n" + line
+    try:
+        file.truncate(len(complete))
+        file.seek(len(complete))
+        while line:
+            line = line[file.write(line) :]
+        os.fsync(file.fileno())
+    except OSError:
+        with suppress(OSError):
+            file.truncate(len(complete))
+        raise
+
+
+def _remove_incomplete(data: bytes) -> bytes:
+    """The content of a file without its last line, where that is incomplete."""
+    end = data.rfind(b"\n") + 1
+    return data[:end] if _is_incomplete(data[end:]) else data
+
+
+def _is_incomplete(line: bytes) -> bool:
+    """Whether it begins as lines of a memo do and does not end; anything else is another file's, and is refused."""
+    if not line.startswith(b"{"):
+        return False
+    try:
+        json.loads(line)
+    except ValueError:
+        return True
+    return False
+
+
 def _read(place: Path) -> list[PastResponse]:
     try:
-        lines = place.read_text(encoding="utf-8").splitlines()
+        lines = _remove_incomplete(_read_synced(place)).decode().splitlines()
         return [entry_of(line) for line in lines if line.strip()]
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, TypeError, ArithmeticError, Refused) as error:
         what = f"{place} is not what was drawn for a survey"
         raise ParameterError("memo", what, fix="move it away, or name another file with --memo") from error
+
+
+def _read_synced(place: Path) -> bytes:
+    """The content of a file, on the disk as it is read: who wrote it may have been killed before it was synced."""
+    with place.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        os.fsync(file.fileno())
+        return file.read()

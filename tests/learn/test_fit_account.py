@@ -200,6 +200,38 @@ def test_an_account_that_is_lost_has_not_ended():
     assert fit_account.has_ended(gone)
 
 
+def test_a_zombie_has_ended(folder):
+    # it is not running, though the system knows it until its parent has waited for it
+    def lose_and_die() -> int:
+        account(1).rename(folder / "lost")
+        return 7
+
+    child = in_child(lose_and_die)
+    name = f"{child}-{fit_account._start_of(child)}-ab.account"
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    assert fit_account._status_of(child)[0] == "Z"
+    assert fit_account.has_ended(fit_account.accounts_folder() / name)
+    assert outcome(child) == 7
+
+
+def test_a_note_is_removed_once_its_process_has_ended_and_not_before():
+    running = account(1)
+    remove_account(running)
+
+    def die() -> int:
+        remove_account(account(1))
+        return 7
+
+    folder = fit_account.accounts_folder()
+    assert outcome(in_child(die)) == 7
+    unseen = folder / f"{os.getpid()}1-1.removed"  # of another container
+    unseen.write_text("pid:[1]\n")
+    assert len(list(folder.glob("*.removed"))) == 3
+    account(1)
+    assert set(folder.glob("*.removed")) == {fit_account._list_of_removed(running), unseen}
+    assert fit_account.has_ended(running)
+
+
 def test_accounts_of_others_and_of_processes_that_are_gone_are_not_charged(folder):
     path = account(1)
     gone = path.with_name(path.name.replace(f"{os.getpid()}-", f"{os.getppid()}-1"))  # another start

@@ -271,10 +271,22 @@ def fit():
 
 
 @pytest.mark.slow
-def test_a_process_that_ends_leaves_no_files(tmp_path):
+def test_a_process_that_ends_leaves_a_note_that_the_next_one_removes(tmp_path):
     done = run_python("again = budget(2)\nwith again:\n    fit()\nwith budget(1):\n    fit()\nwith again:\n    fit()\n")
     assert done.returncode == 0, done.stderr
-    assert fit_account.accounts_folder().is_dir() and not list(fit_account.accounts_folder().iterdir())
+    folder = fit_account.accounts_folder()
+    assert [file.suffix for file in folder.iterdir()] == [".removed"]
+    with budget(1) as spending:
+        assert list(folder.iterdir()) == [spending._path]
+
+
+def test_accounts_of_a_process_that_is_ending_have_ended(monkeypatch):
+    # what it started may fit on while it runs its last functions: in no budget, and not in one that was lost
+    with budget(epsilon=1) as spending:
+        pass
+    monkeypatch.setattr(fit_budget._registry, "made", {spending._path})
+    fit_budget._remove_all()
+    assert not spending._path.exists() and fit_account.has_ended(spending._path)
 
 
 @pytest.mark.slow

@@ -44,6 +44,7 @@ from tacit.privacy.unit import Neighbors
 _WAIT = 60.0  # seconds for the transactions of others
 _MOST_ANCESTORS = 64
 _ENDING = ".account"
+_REMOVED = ".removed"
 _NAME = re.compile(r"-?[0-9]+-[0-9]+-[0-9a-f]+" + re.escape(_ENDING))  # process, its start, a random part
 ACCOUNTS_VARIABLE = "TACIT_LEARN_ACCOUNTS"  # where a process tells those that it starts of its accounts
 _TABLES = """
@@ -195,18 +196,22 @@ def _admits(terms: AccountTerms, charges: list[BudgetCharge]) -> bool:
 
 def refuse_unreachable() -> Refused:
     """The refusal of a fit whose account is closed, lost, or on another machine."""
-    what = "the budget that this estimator was sent with has ended, or cannot be reached from this process"
+    what = "a budget that this fit belongs to has ended, or cannot be reached from this process"
     fix = "make the estimator anew: type(model)(**model.get_params()), inside of a budget of this process"
     return Refused(ErrorCode.BUDGET, what, fix=fix)
 
 
 def create_account(terms: AccountTerms) -> Path:
-    """A new file with what was declared. Its name tells the process that holds it."""
+    """A new file with what was declared. Its name tells the process that holds it.
+
+    Notes of processes that have ended are removed.
+    """
     folder = accounts_folder()
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         if not _is_own(folder):
             raise PermissionError
+        _clear_notes(folder)
         path = folder / f"{os.getpid()}-{_start_of(os.getpid())}-{uuid4().hex}{_ENDING}"
         draft = path.with_suffix(".draft")
         draft.touch(mode=0o600, exist_ok=False)
@@ -288,29 +293,47 @@ def has_ended(path: Path) -> bool:
         if path.exists():
             raise
     process, start, _ = path.name.rsplit("-", 2)
-    return path.name in _read_removed(_list_of_removed(path)) or _start_of(int(process)) != start
+    return path.name in _read_lines(_list_of_removed(path)) or _has_process_ended(int(process), start)
 
 
 def remove_account(path: Path) -> None:
     """Remove the file of a closed account, and note for processes that know of it that it was not lost."""
     with suppress(OSError):
         with _list_of_removed(path).open("a", encoding="ascii") as noted:
-            noted.write(f"{path.name}\n")
+            noted.write(f"{_process_namespace()}\n{path.name}\n")
         path.unlink()
 
 
 def clear_removed(path: Path) -> None:
-    """Remove the note of the accounts that the process of this one has removed: at its end nobody needs it."""
-    with suppress(OSError):
-        _list_of_removed(path).unlink()
+    """Remove the note of what the process of an account has removed, where nobody can see later that it has ended."""
+    if _status_of(os.getpid()) is None:
+        with suppress(OSError):
+            _list_of_removed(path).unlink()
+
+
+def _clear_notes(folder: Path) -> None:
+    """Remove the notes of processes that have ended, of which the system tells that instead."""
+    for noted in folder.glob(f"*{_REMOVED}"):
+        process, _, start = noted.stem.rpartition("-")
+        if _process_namespace() in _read_lines(noted) and _has_process_ended(int(process), start):
+            with suppress(OSError):
+                noted.unlink()
+
+
+def _process_namespace() -> str:
+    """Which processes this one sees by their numbers: those of another container are running unseen."""
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
 
 
 def _list_of_removed(path: Path) -> Path:
-    """The file that names the removed accounts of an account's process."""
-    return path.with_name(f"{path.name.rpartition('-')[0]}.removed")
+    """The file that names the removed accounts of an account's process, which needs it until it has ended."""
+    return path.with_name(f"{path.name.rpartition('-')[0]}{_REMOVED}")
 
 
-def _read_removed(noted: Path) -> list[str]:
+def _read_lines(noted: Path) -> list[str]:
     try:
         return noted.read_text(encoding="ascii").splitlines()
     except OSError:
@@ -383,6 +406,14 @@ def _start_of(process: int) -> str:
     """When a process began, in ticks: the same number may be another process later. 0 where it is not told."""
     fields = _status_of(process)
     return "0" if fields is None else fields[19]
+
+
+def _has_process_ended(process: int, start: str) -> bool:
+    """Whether a process is gone, or a zombie; False where it is not told."""
+    fields = _status_of(process)
+    if fields is None:
+        return start != "0"
+    return fields[0] in {"Z", "X"} or fields[19] != start
 
 
 def _take_away_from_others(folder: Path) -> None:

@@ -285,7 +285,7 @@ def _remove_unused(path: Path, owner: int) -> None:
 
 @atexit.register
 def _remove_all() -> None:
-    """Remove the files of this process at its end. One whose block has not ended stays, for processes that go on."""
+    """Remove the accounts of this process at its end. One whose block has not ended stays, for processes that go on."""
     for path in _registry.made - set(_registry.open):
         remove_account(path)
         clear_removed(path)

@@ -39,12 +39,12 @@ def init(
     from tacit.local.survey.load import load_survey
     from tacit.local.survey.template import TEMPLATE
     from tacit.local.survey.words import epsilon_text
+    from tacit.new_files import make_file
 
-    if file.exists():
-        raise ParameterError("survey", f"{file} exists already", fix="name another file")
     if not file.absolute().parent.is_dir():
         raise ParameterError("survey", f"there is no folder {file.parent}", fix=f"mkdir -p {file.parent}")
-    file.write_text(TEMPLATE, encoding="utf-8")
+    if not make_file(file, TEMPLATE.encode()):
+        raise ParameterError("survey", f"{file} exists already", fix="name another file")
     survey = load_survey(file)
     total = epsilon_text(survey.total.epsilon)
     typer.echo(f"Wrote {file}: {len(survey.questions)} questions, epsilon {total} in all.")

@@ -9,6 +9,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tacit.new_files import link_draft, make_file
+
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
@@ -89,17 +91,16 @@ delta = 1e-7
 def build_clinic(folder: Path) -> Path:
     """Write the clinic's database and policy into the folder, keep what is already there, return the policy's path.
 
-    Each file is made aside and moved into place, so an interrupted build leaves no half of a file.
+    Each file is made aside and linked into place, so an interrupted build leaves no half of a file. Of two builds at
+    once, the second keeps what the first has made.
     """
     folder.mkdir(parents=True, exist_ok=True)
     database, policy = folder / DATABASE, folder / POLICY
     with tempfile.TemporaryDirectory(dir=folder, prefix=".clinic-") as aside:
         if not database.exists():
             _write_database(Path(aside) / DATABASE)
-            (Path(aside) / DATABASE).replace(database)
-        if not policy.exists():
-            (Path(aside) / POLICY).write_text(POLICY_TEXT, encoding="utf-8")
-            (Path(aside) / POLICY).replace(policy)
+            link_draft(Path(aside) / DATABASE, database)
+    make_file(policy, POLICY_TEXT.encode())
     return policy
 
 

@@ -15,9 +15,10 @@ from pathlib import Path
 import apsw
 
 from tacit.errors import ErrorCode, LedgerError, ParameterError
-from tacit.ledger.files import PRIVATE, sync_folder
+from tacit.ledger.files import PRIVATE
 from tacit.ledger.reader import LedgerReader
 from tacit.ledger.verify import VerificationReport, verify
+from tacit.new_files import sync_folder
 
 
 def back_up_ledger(ledger: Path | str, target: Path) -> VerificationReport:

@@ -24,7 +24,7 @@ from tacit.ledger.budget import BudgetLimits, Terms
 from tacit.ledger.consistency import check_scope
 from tacit.ledger.entries import ALL_ANALYSTS, EntryKind
 from tacit.ledger.epochs import NO_SOURCE
-from tacit.ledger.files import PRIVATE, sync_folder
+from tacit.ledger.files import PRIVATE
 from tacit.ledger.lock_tables import append_failure, append_lock
 from tacit.ledger.open_store import open_store
 from tacit.ledger.reader import standing_in_month
@@ -32,6 +32,7 @@ from tacit.ledger.signing import SigningKey
 from tacit.ledger.table_locks import LOST_ENTRIES
 from tacit.ledger.transaction import ZERO_COST, LedgerTransaction
 from tacit.ledger.witness import Witness, WitnessedHead
+from tacit.new_files import sync_folder
 from tacit.privacy.loss import ApproximateDp
 
 

@@ -25,7 +25,8 @@ from pathlib import Path
 
 from tacit.accounting.filters import BudgetCharge
 from tacit.errors import ErrorCode, LedgerError
-from tacit.ledger.files import PRIVATE, sync_folder
+from tacit.ledger.files import PRIVATE
+from tacit.new_files import sync_folder
 
 _HEADER = b"tacit witness 1\n"
 _RECORD = struct.Struct(">Q32s4q")

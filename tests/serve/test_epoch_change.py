@@ -8,16 +8,21 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import httpx
 import pytest
 from tests.support.engines import halted, reached
+from tests.support.interrupts import at_every_point
 
 import tacit
+from tacit.errors import PolicyError
 from tacit.ledger.entries import EntryKind
 from tacit.ledger.verify import verify
 from tacit.ledger.witness import Witness
 from tacit.plan.question import Question
+from tacit.policy.load import load
+from tacit.serve import epoch_change
 from tacit.serve.epoch_change import EpochChange
 from tacit.serve.service import CuratorService
 
@@ -96,6 +101,31 @@ def test_what_cannot_be_served_is_said_and_the_epoch_stays(clinic, case, caplog)
 
     with tacit.open(clinic.policy) as curator:
         assert asyncio.run(work(curator)) == 400
+
+
+def test_an_edit_of_the_policy_during_an_epoch_change_is_not_served(clinic):
+    tacit.open(clinic.policy).close()
+    served = load(clinic.policy)
+    grow(clinic, 2)
+    checked = clinic.policy.read_text()
+    edited = checked.replace("upper = 110", "upper = 999")
+    found: list[str] = []
+
+    def change() -> None:
+        clinic.policy.write_text(checked)
+        try:
+            with epoch_change._open(clinic.policy, served) as curator:
+                assert replace(curator.policy, epoch=served.epoch) == served
+                found.append("opened")
+        except PolicyError:
+            found.append("refused")
+
+    def inside(file: str) -> bool:
+        return file == epoch_change.__file__
+
+    for _ in at_every_point(change, inside, act=lambda: clinic.policy.write_text(edited)):
+        pass
+    assert set(found) == {"opened", "refused"}
 
 
 SERVE = """

@@ -7,8 +7,7 @@ import logging
 from dataclasses import replace
 from pathlib import Path
 
-from tacit.curator.curator import Curator
-from tacit.curator.curator import open as open_curator
+from tacit.curator.curator import Curator, open_policy
 from tacit.errors import ErrorCode, ParameterError, PolicyError, TacitError
 from tacit.policy.load import load
 from tacit.policy.model import Policy
@@ -55,7 +54,7 @@ class EpochChange:
 
 
 def _open(file: Path | None, served: Policy) -> Curator:
-    """The curator of the epoch that the file has now."""
+    """The curator of the epoch that the file has now. The file is read once: what is checked is what is opened."""
     if file is None:
         raise ParameterError("policy", "is no file, so it cannot be read again", fix="start the server again")
     policy = load(file)
@@ -65,4 +64,4 @@ def _open(file: Path | None, served: Policy) -> Curator:
     if replace(policy, epoch=served.epoch, source=served.source, copy=served.copy) != served:
         what = "more of the policy has changed than its epoch and where its data lies"
         raise PolicyError(ErrorCode.POLICY, what, fix="stop the server and start it again")
-    return open_curator(file)
+    return open_policy(policy)

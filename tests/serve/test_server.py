@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import signal
@@ -16,6 +17,9 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+from tests.support.interrupts import at_every_point
 from tests.support.ports import find_free_port
 from tests.support.server_process import ServerProcess
 from tests.support.server_process import run_server_process as process
@@ -30,6 +34,7 @@ from tacit.ledger.reader import LedgerReader
 from tacit.ledger.verify import verify
 from tacit.ledger.witness import Witness
 from tacit.policy.load import load
+from tacit.serve import tls
 from tacit.serve.server import ServerConfig
 from tacit.serve.tls import Certificate, is_loopback, load_self_signed
 
@@ -263,6 +268,58 @@ def test_a_certificate_of_its_own_is_kept_and_trusted_by_its_file(tmp_path):
             except ssl.SSLWantReadError:
                 pass
     assert done == {client, server} and client.version() == "TLSv1.3"
+
+
+def test_servers_that_start_at_once_have_one_certificate_with_its_key(tmp_path):
+    folders = (tmp_path / str(number) for number in itertools.count())
+    policy = tmp_path
+    others: list[threading.Thread] = []
+    found: list[str] = []
+
+    def load() -> None:
+        made = load_self_signed(policy, "127.0.0.1")
+        made.context()
+        found.append(made.fingerprint)
+
+    def work() -> None:
+        nonlocal policy
+        folder = next(folders)
+        folder.mkdir()
+        policy = folder / "clinic.toml"
+        found.clear()
+        load()
+
+    def act() -> None:
+        others.append(threading.Thread(target=load))
+        others[-1].start()
+        others[-1].join(0.05)  # it may have to wait for this one
+
+    for _ in at_every_point(work, lambda file: file == tls.__file__, act):
+        others[-1].join(10)
+        assert len(found) == 2 and len(set(found)) == 1
+    assert len(others) > 20
+
+
+def test_a_certificate_of_its_own_with_another_key_is_made_anew(tmp_path):
+    made, other = (load_self_signed(tmp_path / name, "127.0.0.1") for name in ("clinic.toml", "other.toml"))
+    for content in (other.key.read_bytes(), b""):
+        fingerprint = made.fingerprint
+        made.key.write_bytes(content)
+        assert load_self_signed(tmp_path / "clinic.toml", "127.0.0.1").fingerprint != fingerprint
+        made.context()
+
+
+def test_files_of_someone_else_that_do_not_belong_together_are_left_alone(tmp_path, monkeypatch):
+    policy = tmp_path / "clinic.toml"
+    with monkeypatch.context() as patched:
+        patched.setattr(tls, "_SUBJECT", x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Clinic")]))
+        made = load_self_signed(policy, "127.0.0.1")
+    assert load_self_signed(policy, "127.0.0.1").fingerprint == made.fingerprint
+    other = load_self_signed(tmp_path / "other.toml", "127.0.0.1").key.read_bytes()
+    made.key.write_bytes(other)
+    with pytest.raises(ParameterError, match="remove both files"):
+        load_self_signed(policy, "127.0.0.1")
+    assert made.key.read_bytes() == other
 
 
 def test_a_client_that_finds_nobody_says_so(clinic):

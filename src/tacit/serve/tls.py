@@ -6,24 +6,30 @@ A self-made certificate is vouched for by nobody. Its file is handed to analysts
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import ipaddress
 import os
 import socket
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from tacit.errors import ParameterError
+from tacit.new_files import replace_file
 
 _DAYS = 397  # as long as browsers accept
 _RENEW = timedelta(days=30)
+_SUBJECT = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Tacit")])
 
 
 @dataclass(frozen=True)
@@ -66,12 +72,32 @@ def is_loopback(host: str) -> bool:
 
 
 def load_self_signed(policy: Path, host: str) -> Certificate:
-    """The server's own certificate, beside the policy; a new one where there is none, or not for long or this host."""
+    """The server's own certificate, beside the policy; a new one where there is none, or not for long or this host.
+
+    Of servers that start at once, one makes it, under a lock, and all have the same one.
+    """
     made = Certificate(policy.with_suffix(".tls.pem"), policy.with_suffix(".tls.key"))
     names = _server_names(host)
-    if not _is_usable(made, names):
-        _write_self_signed(made, names)
+    if _is_usable(made, names):
+        return made
+    try:
+        with _lock(policy.with_suffix(".tls.lock")):
+            if not _is_usable(made, names):
+                _write_self_signed(made, names)
+    except OSError as error:
+        fix = "give this user the right to write beside the policy, or name a certificate: --tls-cert --tls-key"
+        raise ParameterError("tls-self", "the certificate cannot be written", fix=fix) from error
     return made
+
+
+@contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _server_names(host: str) -> list[str]:
@@ -81,21 +107,42 @@ def _server_names(host: str) -> list[str]:
 
 
 def _is_usable(made: Certificate, names: list[str]) -> bool:
+    """Whether there is a certificate for these names, for long enough, with its key.
+
+    One that was made here and has another key is made anew; files that someone else put there are left alone.
+    """
     try:
         found = x509.load_pem_x509_certificate(made.certificate.read_bytes())
         alternatives = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (OSError, ValueError, x509.ExtensionNotFound):
         return False
-    return (
-        made.key.exists()
-        and found.not_valid_after_utc > datetime.now(UTC) + _RENEW
-        and set(map(_to_general_name, names)) <= set(alternatives)
-    )
+    if (
+        not made.key.exists()
+        or found.not_valid_after_utc <= datetime.now(UTC) + _RENEW
+        or not set(map(_to_general_name, names)) <= set(alternatives)
+    ):
+        return False
+    if _is_key_of(made.key, found):
+        return True
+    if found.issuer != _SUBJECT:
+        what = f"{made.key} is not the key of {made.certificate.name}"
+        raise ParameterError("tls-self", what, fix="put its key there, or remove both files: the next start makes them")
+    return False
+
+
+def _is_key_of(key: Path, certificate: x509.Certificate) -> bool:
+    """Whether it is the key of a certificate. One that cannot be read is left to `Certificate.context` to refuse."""
+    try:
+        found = serialization.load_pem_private_key(key.read_bytes(), None)
+    except (OSError, TypeError):  # a TypeError is for one that needs a password
+        return True
+    except (ValueError, UnsupportedAlgorithm):
+        return False
+    return found.public_key() == certificate.public_key()
 
 
 def _write_self_signed(made: Certificate, names: list[str]) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Tacit")])
     now = datetime.now(UTC)
     usage = x509.KeyUsage(
         digital_signature=True,
@@ -111,8 +158,8 @@ def _write_self_signed(made: Certificate, names: list[str]) -> None:
     identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
     certificate = (
         x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject)
+        .subject_name(_SUBJECT)
+        .issuer_name(_SUBJECT)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(hours=1))  # clocks differ
@@ -128,12 +175,8 @@ def _write_self_signed(made: Certificate, names: list[str]) -> None:
     plain = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    try:
-        _write(made.key, plain, 0o600)
-        _write(made.certificate, certificate.public_bytes(serialization.Encoding.PEM), 0o644)
-    except OSError as error:
-        fix = "give this user the right to write beside the policy, or name a certificate: --tls-cert --tls-key"
-        raise ParameterError("tls-self", "the certificate cannot be written", fix=fix) from error
+    replace_file(made.key, plain, 0o600)
+    replace_file(made.certificate, certificate.public_bytes(serialization.Encoding.PEM), 0o644)
 
 
 def _to_general_name(name: str) -> x509.GeneralName:
@@ -141,10 +184,3 @@ def _to_general_name(name: str) -> x509.GeneralName:
         return x509.IPAddress(ipaddress.ip_address(name))
     except ValueError:
         return x509.DNSName(name)
-
-
-def _write(path: Path, data: bytes, mode: int) -> None:
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
-        file.write(data)
-    os.replace(draft, path)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import re
 import stat
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -15,6 +17,7 @@ from hypothesis import strategies as some
 from tests.support.command import invoke_command
 
 from tacit.errors import ParameterError
+from tacit.ledger import files
 from tacit.policy.load import load
 from tacit.serve import credentials
 from tacit.serve.authentication import Authenticator, Role, ScramVerifier, User
@@ -211,6 +214,40 @@ def test_two_who_change_the_file_at_once_take_turns(path):
 def test_what_is_no_name_is_refused(path, name):
     with pytest.raises(ParameterError, match="not a name"):
         credentials.add_credential(path, name, Role.OWNER)
+
+
+def test_a_revocation_is_on_disk_before_it_is_said(path, monkeypatch):
+    credentials.add_credential(path, "ada", Role.ANALYST)
+    synchronized: list[tuple[int, set[str]]] = []
+
+    def fsync(handle: int) -> None:
+        os.fsync(handle)
+        synchronized.append(
+            (os.fstat(handle).st_ino, {record.name for record in credentials.read_credentials(path).records})
+        )
+
+    patched = SimpleNamespace(**{**vars(os), "fsync": fsync})
+    for module in (credentials, files):
+        monkeypatch.setattr(module, "os", patched)
+    credentials.revoke_credential(path, "ada")
+    # The content under its draft's name, then the folder, which has the new name of it.
+    assert synchronized == [(path.stat().st_ino, {"ada"}), (path.parent.stat().st_ino, set())]
+
+
+def test_a_change_that_cannot_be_written_leaves_the_file_and_no_draft(path, monkeypatch):
+    credentials.add_credential(path, "ada", Role.ANALYST)
+    before = path.read_bytes()
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    patched = SimpleNamespace(**{**vars(os), "fsync": full})
+    for module in (credentials, files):
+        monkeypatch.setattr(module, "os", patched)
+    with pytest.raises(OSError, match="No space"):
+        credentials.revoke_credential(path, "ada")
+    assert path.read_bytes() == before
+    assert {file.name for file in path.parent.iterdir()} == {path.name, f"{path.name}.lock"}
 
 
 @pytest.mark.slow

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import ParameterError
+from tacit.new_files import replace_file
 
 ITERATIONS = 10_000  # of PBKDF2; passwords are made here, with 160 bits, so the count is not what protects them
 PREFIX = "tacit_"
@@ -273,7 +274,10 @@ class _Edit:
 
 @contextmanager
 def _edit_file(path: Path) -> Iterator[_Edit]:
-    """Read, change and write. Two who change at once take turns; a reader sees the old file or the new one, whole."""
+    """Read, change and write, durably.
+
+    Two who change at once take turns; a reader sees the old file or the new one, whole.
+    """
     try:
         lock = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
@@ -283,19 +287,10 @@ def _edit_file(path: Path) -> Iterator[_Edit]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         change = _Edit(read_credentials(path))
         yield change
-        _write(path, replace(change.people, secret=change.people.secret or randomness.token_bytes(32)))
+        people = replace(change.people, secret=change.people.secret or randomness.token_bytes(32))
+        replace_file(path, json.dumps(_plain(people), indent=2, ensure_ascii=False).encode(), 0o600)
     finally:
         os.close(lock)
-
-
-def _write(path: Path, people: Credentials) -> None:
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    text = json.dumps(_plain(people), indent=2, ensure_ascii=False).encode()
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(draft, path)
 
 
 def _plain(people: Credentials) -> dict[str, Any]:

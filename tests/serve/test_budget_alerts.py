@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -27,6 +28,7 @@ from tacit.curator.all_budgets import AllBudgets
 from tacit.curator.curator import Curator
 from tacit.errors import ParameterError
 from tacit.ledger import reader, transaction
+from tacit.serve.alert_notes import AlertNotes, read_notes, write_notes
 from tacit.serve.alert_webhook import ADDRESS, TOKEN, AlertWebhook
 from tacit.serve.budget_alerts import OVERALL, BudgetAlert, BudgetAlerts, find_alerts, list_shares, measure_budgets
 from tacit.serve.metrics import Metrics
@@ -387,6 +389,19 @@ def test_an_alert_is_the_same_after_it_was_noted():
     alert = BudgetAlert("ada", Fraction(4, 5), 0.85, "0.85", "1", "2031-11", (10**12, 5, 7, 9))
     again = BudgetAlert.from_note(json.loads(json.dumps(alert.to_note())))
     assert (again, again.id) == (alert, alert.id)
+
+
+def test_notes_that_cannot_be_written_leave_the_file_and_no_draft(tmp_path, monkeypatch, caplog):
+    file = tmp_path / "clinic.alerts"
+    write_notes(file, AlertNotes(logged=frozenset({"a"})))
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "replace", full)
+    write_notes(file, AlertNotes(logged=frozenset({"a", "b"})))
+    assert read_notes(file) == AlertNotes(logged=frozenset({"a"})) and os.listdir(tmp_path) == ["clinic.alerts"]
+    assert "cannot be written, so alerts may come again: No space left on device" in caplog.text
 
 
 def test_all_alerts_of_a_look_are_logged_before_any_is_posted(curator, hook, watching, caplog):

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tacit.new_files import replace_file
 
 _log = logging.getLogger("tacit.alerts")
 
@@ -48,10 +48,6 @@ def write_notes(file: Path | None, notes: AlertNotes) -> None:
         return
     written = {"logged": sorted(notes.logged), "posted": sorted(notes.posted), "waiting": list(notes.waiting)}
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", dir=file.parent, prefix=".alerts-", delete=False, encoding="utf-8"
-        ) as made:
-            json.dump(written, made)
-        os.replace(made.name, file)
+        replace_file(file, json.dumps(written).encode(), 0o600)
     except OSError as error:
         _log.error("%s cannot be written, so alerts may come again: %s", file.name, error.strerror)

@@ -16,12 +16,14 @@ from tests.support.engines import halted, reached
 from tests.support.interrupts import at_every_point
 
 import tacit
+from tacit.curator.curator import Curator, open_policy
 from tacit.errors import PolicyError
 from tacit.ledger.entries import EntryKind
 from tacit.ledger.verify import verify
 from tacit.ledger.witness import Witness
 from tacit.plan.question import Question
 from tacit.policy.load import load
+from tacit.policy.model import Policy
 from tacit.serve import epoch_change
 from tacit.serve.epoch_change import EpochChange
 from tacit.serve.service import CuratorService
@@ -47,7 +49,7 @@ def grow(clinic, epoch: int) -> None:
 async def changed(service: CuratorService, clinic) -> None:
     change = EpochChange(service, clinic.policy)
     change.begin()
-    change.begin()  # a second signal meanwhile is none
+    change.begin()  # a second signal before the file is read is none
     await change.wait()
 
 
@@ -126,6 +128,35 @@ def test_an_edit_of_the_policy_during_an_epoch_change_is_not_served(clinic):
     for _ in at_every_point(change, inside, act=lambda: clinic.policy.write_text(edited)):
         pass
     assert set(found) == {"opened", "refused"}
+
+
+def test_an_epoch_that_is_asked_for_while_another_is_opened_is_served_after_it(clinic, monkeypatch):
+    epochs: list[int] = []
+
+    async def work() -> None:
+        service = CuratorService(first, first=0)
+        change = EpochChange(service, clinic.policy)
+        loop = asyncio.get_running_loop()
+
+        def open_slowly(policy: Policy) -> Curator:
+            epochs.append(policy.epoch)
+            if policy.epoch == 2:
+                grow(clinic, 3)
+                loop.call_soon_threadsafe(change.begin)
+                loop.call_soon_threadsafe(change.begin)  # both ask for the same
+                asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(60)
+            return open_policy(policy)
+
+        monkeypatch.setattr(epoch_change, "open_policy", open_slowly)
+        grow(clinic, 2)
+        change.begin()
+        await change.wait()
+        assert service.policy.epoch == 3
+        await service.close()
+
+    with tacit.open(clinic.policy) as first:
+        asyncio.run(work())
+    assert epochs == [2, 3]
 
 
 SERVE = """

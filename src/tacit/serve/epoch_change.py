@@ -28,16 +28,27 @@ class EpochChange:
         self._service = service
         self._file = file
         self._running: asyncio.Task[None] | None = None
+        self._is_asked = False
 
     def begin(self) -> None:
-        """Begin to open the new epoch, unless that is being done; wait for nothing."""
+        """Begin to open the new epoch; after the one that is being opened, where one is. Wait for nothing."""
+        self._is_asked = True
         if self._running is None or self._running.done():
-            self._running = asyncio.get_running_loop().create_task(self._change())
+            self._running = asyncio.get_running_loop().create_task(self._change_while_asked())
 
     async def wait(self) -> None:
         """Wait for what was begun."""
         if self._running is not None:
             await self._running
+
+    async def _change_while_asked(self) -> None:
+        """Open the epoch of the file until nobody has asked since it was read.
+
+        What is asked for while an epoch is being opened may be a later one, which was not in the file yet.
+        """
+        while self._is_asked:
+            self._is_asked = False
+            await self._change()
 
     async def _change(self) -> None:
         served = self._service.policy

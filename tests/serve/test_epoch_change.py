@@ -7,6 +7,7 @@ import logging
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 
@@ -159,6 +160,39 @@ def test_an_epoch_that_is_asked_for_while_another_is_opened_is_served_after_it(c
     assert epochs == [2, 3]
 
 
+def test_an_epoch_that_is_opened_after_the_stop_began_is_closed_and_not_served(clinic, monkeypatch):
+    opened: list[Curator] = []
+    stopped = threading.Event()
+
+    async def work() -> None:
+        service = CuratorService(first, first=0)
+        change = EpochChange(service, clinic.policy)
+        loop, entered = asyncio.get_running_loop(), asyncio.Event()
+
+        def open_slowly(policy: Policy) -> Curator:
+            loop.call_soon_threadsafe(entered.set)
+            assert stopped.wait(60)
+            opened.append(open_policy(policy))
+            return opened[0]
+
+        monkeypatch.setattr(epoch_change, "open_policy", open_slowly)
+        grow(clinic, 2)
+        change.begin()
+        await entered.wait()
+        await change.close(patience=0.01)
+        assert change.is_opening
+        stopped.set()
+        await change.wait()
+        assert not change.is_opening and service.curator is first
+        change.begin()
+        await change.wait()
+        await service.close()
+
+    with tacit.open(clinic.policy) as first:
+        asyncio.run(work())
+    assert [curator._is_closed for curator in opened] == [True]
+
+
 SERVE = """
 import sys
 from pathlib import Path
@@ -192,3 +226,34 @@ def test_a_signal_says_that_there_is_a_new_epoch(clinic):
         finally:
             child.send_signal(signal.SIGTERM)
         assert child.wait(60) == 0
+
+
+SERVE_SLOW = """
+import sys, time
+from pathlib import Path
+from tacit.serve import epoch_change
+from tacit.serve.server import ServerConfig, run_server
+
+def open_slowly(policy):
+    print("opening", flush=True)
+    time.sleep(120)
+
+epoch_change.open_policy = open_slowly
+config = ServerConfig(http=0, postgres=None, patience=0.2)
+run_server(Path(sys.argv[1]), config, lambda where: print(where.http, flush=True))
+"""
+
+
+def test_a_stop_waits_for_the_opening_of_an_epoch_no_longer_than_its_patience(clinic):
+    command = [sys.executable, "-c", SERVE_SLOW, str(clinic.policy)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout.readline().startswith("http://")
+            grow(clinic, 2)
+            child.send_signal(signal.SIGHUP)
+            assert child.stdout.readline() == "opening\n"
+            child.send_signal(signal.SIGTERM)
+            assert child.wait(30) == 0
+            assert "stopped while a new epoch was being opened" in child.stderr.read()
+        finally:
+            child.kill()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from tacit.curator.curator import Curator, open_policy
 from tacit.errors import ErrorCode, ParameterError, PolicyError, TacitError
 from tacit.policy.load import load
 from tacit.policy.model import Policy
+from tacit.serve.scheduler import Scheduler
 from tacit.serve.service import CuratorService
 
 _log = logging.getLogger("tacit.serve")
@@ -27,8 +29,14 @@ class EpochChange:
     def __init__(self, service: CuratorService, file: Path | None) -> None:
         self._service = service
         self._file = file
+        self._opening = Scheduler(1, 1, "epoch")
         self._running: asyncio.Task[None] | None = None
         self._is_asked = False
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether an epoch is being opened."""
+        return self._opening.in_use > 0
 
     def begin(self) -> None:
         """Begin to open the new epoch; after the one that is being opened, where one is. Wait for nothing."""
@@ -41,24 +49,33 @@ class EpochChange:
         if self._running is not None:
             await self._running
 
+    async def close(self, patience: float) -> None:
+        """Serve no other epoch from now on, and wait for the one that is being opened, no longer than `patience`."""
+        self._opening.close()
+        if self._running is not None:
+            await asyncio.wait([self._running], timeout=patience)
+
     async def _change_while_asked(self) -> None:
         """Open the epoch of the file until nobody has asked since it was read.
 
         What is asked for while an epoch is being opened may be a later one, which was not in the file yet.
         """
-        while self._is_asked:
+        while self._is_asked and not self._opening.closed:
             self._is_asked = False
             await self._change()
 
     async def _change(self) -> None:
         served = self._service.policy
         try:
-            curator = await asyncio.to_thread(_open, self._file, served)
+            curator = await asyncio.wrap_future(self._opening.submit("", partial(_open, self._file, served)))
         except TacitError as error:
             _log.error("epoch %d is served as before: %s", served.epoch, error)
             return
         except Exception:  # noqa: BLE001 - whatever it was, the server goes on
             _log.exception("epoch %d is served as before", served.epoch)
+            return
+        if self._opening.closed:
+            curator.close()
             return
         self._service.replace(curator)
         _log.warning("epoch %d is served from now on", curator.policy.epoch)

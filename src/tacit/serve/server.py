@@ -124,6 +124,14 @@ class ListenAddresses:
     postgres: str
 
 
+@dataclass(frozen=True)
+class LeftRunning:
+    """What still runs in threads after a stop: how many questions, and whether a new epoch is being opened."""
+
+    questions: int
+    is_opening_epoch: bool
+
+
 def _has_programs(folder: Path) -> bool:
     from tacit.serve.pgwire.catalog_programs import has_programs
 
@@ -143,9 +151,13 @@ def run_server(policy: Path, settings: ServerConfig, ready: Callable[[ListenAddr
             left = asyncio.run(serve_curator(curator, authenticator, settings, ready, policy=policy))
         finally:
             gc.unfreeze()
-        if left:
-            # Threads cannot be stopped otherwise. Charges are on the ledger; whoever asks again goes on with them.
-            _log.warning("stopped with %d questions running: they are charged, and asking again resumes them", left)
+        if left.questions:
+            # Charges are on the ledger; whoever asks again goes on with them.
+            running = left.questions
+            _log.warning("stopped with %d questions running: they are charged, and asking again resumes them", running)
+        if left.is_opening_epoch:
+            _log.warning("stopped while a new epoch was being opened: the next start opens it")
+        if left.questions or left.is_opening_epoch:  # threads cannot be stopped otherwise
             logging.shutdown()
             sys.stdout.flush()
             os._exit(0)
@@ -158,8 +170,8 @@ async def serve_curator(
     ready: Callable[[ListenAddresses], None],
     stop: asyncio.Event | None = None,
     policy: Path | None = None,
-) -> int:
-    """Serve until `stop` is set or a signal comes; then how many questions still run.
+) -> LeftRunning:
+    """Serve until `stop` is set or a signal comes; then what still runs.
 
     Where there is a file of the policy, SIGHUP says that it has another epoch.
     """
@@ -205,12 +217,11 @@ async def serve_curator(
             wire.close()
         if http is not None:
             http[0].should_exit = True
-        await change.wait()
-        await service.close(settings.patience)
+        await asyncio.gather(change.close(settings.patience), service.close(settings.patience))
         await asyncio.gather(*tasks)
         if wire is not None:
             await wire.wait_closed(_LAST_WORDS)
-    return service.in_use
+    return LeftRunning(service.in_use, change.is_opening)
 
 
 async def _prepare_openid(settings: ServerConfig) -> OpenIdSignIn | None:

@@ -19,7 +19,7 @@ import apsw
 import pytest
 from tests.ledger.conftest import grains, limits, noise
 
-from tacit import new_files
+from tacit import durable_files
 from tacit.errors import ErrorCode, LedgerError
 from tacit.ledger import ledger as ledgers
 from tacit.ledger import witness as witnesses
@@ -209,7 +209,7 @@ def log(tmp_path_factory, key) -> list[Event]:
     disk = RecordedDisk(recorder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ledgers, "open_store", lambda place, *, wait: SqliteStore(place, wait=wait, vfs="recorded"))
-        for module in (witnesses, new_files):
+        for module in (witnesses, durable_files):
             patch.setattr(module, "os", RecordedOs(recorder))
         session(root, key, recorder)
     disk.unregister()

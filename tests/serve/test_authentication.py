@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from tests.support.command import invoke_command
 
+from tacit import durable_files
 from tacit.errors import ParameterError
-from tacit.ledger import files
 from tacit.policy.load import load
 from tacit.serve import credentials
 from tacit.serve.authentication import Authenticator, Role, ScramVerifier, User
@@ -227,7 +227,7 @@ def test_a_revocation_is_on_disk_before_it_is_said(path, monkeypatch):
         )
 
     patched = SimpleNamespace(**{**vars(os), "fsync": fsync})
-    for module in (credentials, files):
+    for module in (credentials, durable_files):
         monkeypatch.setattr(module, "os", patched)
     credentials.revoke_credential(path, "ada")
     # The content under its draft's name, then the folder, which has the new name of it.
@@ -242,7 +242,7 @@ def test_a_change_that_cannot_be_written_leaves_the_file_and_no_draft(path, monk
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     patched = SimpleNamespace(**{**vars(os), "fsync": full})
-    for module in (credentials, files):
+    for module in (credentials, durable_files):
         monkeypatch.setattr(module, "os", patched)
     with pytest.raises(OSError, match="No space"):
         credentials.revoke_credential(path, "ada")

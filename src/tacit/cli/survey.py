@@ -36,10 +36,10 @@ def init(
     file: Annotated[Path, typer.Argument(help="The file to write.", metavar="[FILE]")] = Path("survey.toml"),
 ) -> None:
     """Write a starter survey with a question of each kind."""
+    from tacit.durable_files import make_file
     from tacit.local.survey.load import load_survey
     from tacit.local.survey.template import TEMPLATE
     from tacit.local.survey.words import epsilon_text
-    from tacit.new_files import make_file
 
     if not file.absolute().parent.is_dir():
         raise ParameterError("survey", f"there is no folder {file.parent}", fix=f"mkdir -p {file.parent}")

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.new_files import link_draft, make_file
+from tacit.durable_files import link_draft, make_file
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import apsw
 
+from tacit.durable_files import sync_folder
 from tacit.errors import ErrorCode, LedgerError, ParameterError
 from tacit.ledger.files import PRIVATE
 from tacit.ledger.reader import LedgerReader
 from tacit.ledger.verify import VerificationReport, verify
-from tacit.new_files import sync_folder
 
 
 def back_up_ledger(ledger: Path | str, target: Path) -> VerificationReport:

@@ -7,7 +7,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from tacit.new_files import make_file
+from tacit.durable_files import make_file
 
 PRIVATE = 0o600
 

@@ -19,6 +19,7 @@ from tacit.accounting.filters import (
     FilterLimits,
     compute_charge,
 )
+from tacit.durable_files import sync_folder
 from tacit.errors import ErrorCode, LedgerError, ParameterError
 from tacit.ledger.budget import BudgetLimits, Terms
 from tacit.ledger.consistency import check_scope
@@ -32,7 +33,6 @@ from tacit.ledger.signing import SigningKey
 from tacit.ledger.table_locks import LOST_ENTRIES
 from tacit.ledger.transaction import ZERO_COST, LedgerTransaction
 from tacit.ledger.witness import Witness, WitnessedHead
-from tacit.new_files import sync_folder
 from tacit.privacy.loss import ApproximateDp
 
 

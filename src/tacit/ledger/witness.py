@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tacit.accounting.filters import BudgetCharge
+from tacit.durable_files import sync_folder
 from tacit.errors import ErrorCode, LedgerError
 from tacit.ledger.files import PRIVATE
-from tacit.new_files import sync_folder
 
 _HEADER = b"tacit witness 1\n"
 _RECORD = struct.Struct(">Q32s4q")

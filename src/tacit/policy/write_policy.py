@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tacit.durable_files import make_file
 from tacit.errors import ParameterError
-from tacit.new_files import make_file
 
 
 def require_new(path: Path) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tacit.new_files import replace_file
+from tacit.durable_files import replace_file
 
 _log = logging.getLogger("tacit.alerts")
 

@@ -29,8 +29,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from tacit.durable_files import replace_file
 from tacit.errors import ParameterError
-from tacit.new_files import replace_file
 
 ITERATIONS = 10_000  # of PBKDF2; passwords are made here, with 160 bits, so the count is not what protects them
 PREFIX = "tacit_"

@@ -24,8 +24,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from tacit.durable_files import replace_file
 from tacit.errors import ParameterError
-from tacit.new_files import replace_file
 
 _DAYS = 397  # as long as browsers accept
 _RENEW = timedelta(days=30)

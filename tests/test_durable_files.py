@@ -1,7 +1,8 @@
-"""A file that is made where there was none is whole or not there, and never written over another."""
+"""A file is whole or not there; one that is made where there was none is never written over another."""
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import signal
@@ -16,15 +17,15 @@ from tests.support.interrupts import at_every_point
 
 from tacit.cli import survey
 from tacit.demo import clinic
+from tacit.durable_files import link_draft, make_file, replace_file
 from tacit.errors import ParameterError
-from tacit.new_files import link_draft, make_file
 from tacit.policy.write_policy import write_new_policy
 
 TEXT = "# a policy\n" + "x = 1\n" * 3000
 
 
 def inside(file) -> bool:
-    return file.endswith(("tacit/new_files.py", "policy/write_policy.py", "cli/survey.py", "demo/clinic.py"))
+    return file.endswith(("tacit/durable_files.py", "policy/write_policy.py", "cli/survey.py", "demo/clinic.py"))
 
 
 class Folders:
@@ -62,6 +63,35 @@ def test_a_file_that_is_there_is_left_as_it_is(tmp_path):
     assert not link_draft(tmp_path / "draft", tmp_path / "a") and link_draft(tmp_path / "draft", tmp_path / "b")
     assert (tmp_path / "a").read_bytes() == b"first"
     assert {file.name for file in tmp_path.iterdir()} == {"a", "b", "draft"}
+
+
+def test_a_file_is_made_where_there_are_no_links(tmp_path, monkeypatch):
+    def refuse(*names: Path) -> None:
+        raise PermissionError(errno.EPERM, "no links here")
+
+    monkeypatch.setattr(os, "link", refuse)
+    assert make_file(tmp_path / "a", b"first", 0o600) and not make_file(tmp_path / "a", b"second")
+    assert not link_draft(tmp_path / "a", tmp_path / "a")
+    assert (tmp_path / "a").read_bytes() == b"first" and stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o600
+    assert [file.name for file in tmp_path.iterdir()] == ["a"]
+    with pytest.raises(FileNotFoundError):
+        make_file(tmp_path / "none" / "a", b"")
+
+
+def test_a_reader_sees_the_old_file_or_the_new_one_while_it_is_replaced(folders):
+    seen = []
+
+    def replace() -> None:
+        (folders.new() / "a").write_bytes(b"old")
+        replace_file(folders.last / "a", TEXT.encode(), 0o600)
+        assert [file.name for file in folders.last.iterdir()] == ["a"]
+
+    def look() -> None:
+        seen.append((folders.last / "a").read_bytes())
+
+    for _ in at_every_point(replace, lambda file: file.endswith("tacit/durable_files.py"), look):
+        pass
+    assert set(seen) == {b"old", TEXT.encode()}
 
 
 def test_a_link_to_where_there_is_no_file_stays_a_link(tmp_path):

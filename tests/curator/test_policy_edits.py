@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import copy
+import tempfile
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.counts import FULL
+from tests.support.interrupts import at_every_point
 
 import tacit
+from tacit.accounting.filters import compute_limits
 from tacit.curator import curator as curators
+from tacit.curator import resources
 from tacit.curator.policy_edits import list_edit_remarks
-from tacit.errors import ErrorCode, LedgerError, Refused
+from tacit.errors import ErrorCode, LedgerError, PolicyError, Refused
 from tacit.ledger.reader import LedgerReader
 from tacit.policy.load import load
 
@@ -33,6 +39,22 @@ POLICY: dict[str, Any] = {
         }
     },
 }
+FILE = """
+[data]
+source = "visits.csv"
+copy = "memory"
+[ledger]
+store = "t.ledger"
+[privacy]
+epsilon = {epsilon}
+[analysts]
+ada = {{ epsilon = 5 }}
+[tables.visits]
+unit = "who"
+max_groups = 1
+max_rows_per_group = 1
+columns.age = {{ type = "int", lower = 0, upper = 100 }}
+"""
 ROWS = "\n".join(["who,ward,age,nights", *(f"{who},{'AB'[who % 2]},40,1" for who in range(200))])
 
 
@@ -73,6 +95,32 @@ def test_a_budget_that_is_lowered_while_another_opening_reads_the_data_stays_low
         with pytest.raises(Refused):
             ada.ask(SQL, epsilon=2)
         ada.ask(SQL, epsilon=1)
+
+
+def test_a_budget_that_is_lowered_at_any_line_of_another_opening_is_not_raised_by_it(tmp_path):
+    file, former, outcomes = tmp_path, FILE.format(epsilon=10), set()
+
+    def lower() -> None:
+        file.write_text(FILE.format(epsilon=1))
+        tacit.open(file).close()
+
+    def open_former() -> None:
+        nonlocal file
+        file = Path(tempfile.mkdtemp(dir=tmp_path)) / "t.toml"
+        (file.parent / "visits.csv").write_text(ROWS + "\n")
+        file.write_text(former)
+        try:
+            tacit.open(file).close()
+            outcomes.add("opened")
+        except (LedgerError, PolicyError) as error:
+            outcomes.add(error.code)
+        with LedgerReader(file.parent / "t.ledger") as history:
+            is_lowered = history.overall().cap.epsilon == compute_limits(Fraction(1), Fraction(0)).epsilon
+        assert is_lowered is (file.read_text() != former)
+
+    code = (curators.__file__, resources.__file__)
+    assert len(list(at_every_point(open_former, lambda name: name in code, lower, step=1 if FULL else 5))) > 10
+    assert outcomes == {"opened", ErrorCode.POLICY, ErrorCode.LEDGER_BUSY}
 
 
 FREE: dict[str, Callable[[dict[str, Any]], object]] = {

@@ -139,14 +139,14 @@ def test_an_epoch_that_is_asked_for_while_another_is_opened_is_served_after_it(c
         change = EpochChange(service, clinic.policy)
         loop = asyncio.get_running_loop()
 
-        def open_slowly(policy: Policy) -> Curator:
+        def open_slowly(policy: Policy, *, known: int) -> Curator:
             epochs.append(policy.epoch)
             if policy.epoch == 2:
                 grow(clinic, 3)
                 loop.call_soon_threadsafe(change.begin)
                 loop.call_soon_threadsafe(change.begin)  # both ask for the same
                 asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(60)
-            return open_policy(policy)
+            return open_policy(policy, known=known)
 
         monkeypatch.setattr(epoch_change, "open_policy", open_slowly)
         grow(clinic, 2)
@@ -169,10 +169,10 @@ def test_an_epoch_that_is_opened_after_the_stop_began_is_closed_and_not_served(c
         change = EpochChange(service, clinic.policy)
         loop, entered = asyncio.get_running_loop(), asyncio.Event()
 
-        def open_slowly(policy: Policy) -> Curator:
+        def open_slowly(policy: Policy, *, known: int) -> Curator:
             loop.call_soon_threadsafe(entered.set)
             assert stopped.wait(60)
-            opened.append(open_policy(policy))
+            opened.append(open_policy(policy, known=known))
             return opened[0]
 
         monkeypatch.setattr(epoch_change, "open_policy", open_slowly)
@@ -234,7 +234,7 @@ from pathlib import Path
 from tacit.serve import epoch_change
 from tacit.serve.server import ServerConfig, run_server
 
-def open_slowly(policy):
+def open_slowly(policy, known):
     print("opening", flush=True)
     time.sleep(120)
 

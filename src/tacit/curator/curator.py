@@ -26,7 +26,7 @@ from tacit.curator.profile import find_profile, release_profile
 from tacit.curator.resources import find_last_opening, open_engine, open_ledger
 from tacit.curator.tables import check_join_columns, find_live_tables
 from tacit.engines.base import Engine, NothingSent
-from tacit.errors import ErrorCode, Refused
+from tacit.errors import ErrorCode, PolicyError, Refused
 from tacit.ledger.entries import Reservation
 from tacit.ledger.ledger import Ledger
 from tacit.plan.planner import KEY_VERSION, Planner
@@ -91,14 +91,33 @@ def open(
     ('n',)
     >>> folder.cleanup()
     """
-    return open_policy(load(policy), data, progress=progress)
+    loaded, known = load_current(policy)
+    return open_policy(loaded, data, progress=progress, known=known)
+
+
+def load_current(policy: str | os.PathLike[str] | Mapping[str, object]) -> tuple[Policy, int]:
+    """The policy, and the number of the entry by which its ledger was opened last, both as they are at one moment.
+
+    **Theorem.** No opening with another policy comes after that moment and is undone by one with this policy. Proof:
+    the policy was the same before and after the ledger was looked at, and the number tells the opening which entries
+    it has not seen (`ledger/consistency.py`).
+    """
+    loaded = load(policy)
+    known = find_last_opening(loaded)
+    if load(policy) != loaded:
+        raise PolicyError(ErrorCode.POLICY, "the policy was edited while it was read", fix="open it again")
+    return loaded, known
 
 
 def open_policy(
-    policy: Policy, data: Mapping[str, object] | None = None, *, progress: Callable[[str, float], None] | None = None
+    policy: Policy,
+    data: Mapping[str, object] | None = None,
+    *,
+    progress: Callable[[str, float], None] | None = None,
+    known: int | None = None,
 ) -> Curator:
-    """Open a curator for a policy that is loaded."""
-    known = find_last_opening(policy)
+    """Open a curator for a policy that is loaded. `known` is the last opening of its ledger when that was done."""
+    known = find_last_opening(policy) if known is None else known
     engine = open_engine(policy, data, progress or (lambda what, share: None))
     try:
         check_join_columns(policy, engine)

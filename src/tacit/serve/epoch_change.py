@@ -8,9 +8,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from tacit.curator.curator import Curator, open_policy
+from tacit.curator.curator import Curator, load_current, open_policy
 from tacit.errors import ErrorCode, ParameterError, PolicyError, TacitError
-from tacit.policy.load import load
 from tacit.policy.model import Policy
 from tacit.serve.scheduler import Scheduler
 from tacit.serve.service import CuratorService
@@ -85,11 +84,11 @@ def _open(file: Path | None, served: Policy) -> Curator:
     """The curator of the epoch that the file has now. The file is read once: what is checked is what is opened."""
     if file is None:
         raise ParameterError("policy", "is no file, so it cannot be read again", fix="start the server again")
-    policy = load(file)
+    policy, known = load_current(file)
     if policy.epoch <= served.epoch:
         what = f"the policy has epoch {policy.epoch}, and {served.epoch} is served"
         raise PolicyError(ErrorCode.POLICY, what, fix=f"epoch = {served.epoch + 1}")
     if replace(policy, epoch=served.epoch, source=served.source, copy=served.copy) != served:
         what = "more of the policy has changed than its epoch and where its data lies"
         raise PolicyError(ErrorCode.POLICY, what, fix="stop the server and start it again")
-    return open_policy(policy)
+    return open_policy(policy, known=known)

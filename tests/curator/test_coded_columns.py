@@ -463,6 +463,27 @@ def test_every_question_over_few_rows(caps, is_added, shared, monkeypatch):
         assert again == [ours, plain], text
 
 
+def test_a_column_of_long_texts_is_left_to_the_database_after_a_part_of_it(monkeypatch):
+    # A small table of 100,000 rows, each with its own 4,000 bytes: 400 MB, of which no more than some MB are read.
+    rows, bytes_each = 100_000, 4_000
+    read = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for start in range(0, rows, coded_columns._SMALL_BATCH):
+            numbers = range(start, min(rows, start + coded_columns._SMALL_BATCH))
+            read.append(len(numbers))
+            texts = pa.array([f"{number:0{bytes_each}}" for number in numbers])
+            yield pa.record_batch([pa.array(numbers, pa.int64()), texts], names=["row", "text"])
+
+    schema = pa.schema([("row", pa.int64()), ("text", pa.string())])
+    assert encode_column(pa.RecordBatchReader.from_batches(schema, batches()), rows, rows) is None
+    assert sum(read) * bytes_each <= 2 * coded_columns._MOST_VALUE_BYTES
+    short = pa.record_batch([pa.array(range(1000)), pa.array([f"{n:0100}" for n in range(1000)])], schema=schema)
+    assert encode_column(pa.RecordBatchReader.from_batches(schema, [short]), 1000, 1000) is not None
+    monkeypatch.setattr(coded_columns, "_MOST_VALUE_BYTES", 50_000)
+    assert encode_column(pa.RecordBatchReader.from_batches(schema, [short]), 1000, 1000) is None
+
+
 def test_a_column_with_many_values_is_added_up_unless_that_could_overflow(monkeypatch):
     monkeypatch.setattr(plan_codes, "limit_counted", lambda rows: 0)
     policy, engine = open_few("visits", monkeypatch)

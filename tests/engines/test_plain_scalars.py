@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.counts import examples
 
+from tacit.engines.deadline import TimeLimit, time_limit
 from tacit.engines.evaluate import evaluate
 from tacit.engines.plain_scalars import compute_plain
 from tacit.engines.scalars import write_scalar
@@ -161,3 +162,13 @@ def test_a_clamped_integer(values, ends):
 )
 def test_all_else_is_left_to_the_database(scalar, kind):
     assert compute_plain(scalar, pa.nulls(3, kind)) is None
+
+
+def test_comparisons_stop_at_the_time_limit_of_their_question():
+    values = pa.array(range(200_000))
+    listed = Call(Function.NOT, (Call(Function.IN, (X, *map(Literal, range(16)))),))
+    condition = Call(Function.AND, (listed,) * 500)  # seconds of comparisons
+    with time_limit(0.05), pytest.raises(TimeLimit):
+        compute_plain(condition, values)
+    with time_limit(60):
+        assert compute_plain(listed, values) is not None

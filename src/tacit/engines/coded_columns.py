@@ -40,8 +40,10 @@ _MOST_MET = 256  # questions whose keys are remembered
 _LOOK = 0.05  # seconds after which a question that waits for another one's reading looks at its time limit
 _MOST_VALUES = 1 << 20
 _MOST_KEPT = 1_000  # columns and matches, those too that were found not to be coded
+_MOST_VALUE_BYTES = 1 << 25  # of the distinct values of a column
 _ROWS_PER_VALUE = 8
 _BATCH = 1 << 20
+_SMALL_BATCH = 1 << 13  # of a small table, in which every value may be another one, and long
 
 
 class CodedColumn(NamedTuple):
@@ -128,8 +130,9 @@ class EvaluatedScalars:
 class CodedTables:
     """The coded columns of the tables of a copy, made when they are first asked for.
 
-    **Rule.** A column is coded where it has at most a million distinct values, and in a large table one for every
-    eight rows. What is coded, and what is in memory already, changes how long a question takes, and nothing else.
+    **Rule.** A column is coded where its distinct values take at most 32 MB, are at most a million, and in a large
+    table one for every eight rows. What is coded, and what is in memory already, changes how long a question takes,
+    and nothing else.
     """
 
     tables: OpenTables
@@ -246,7 +249,8 @@ class CodedTables:
             return None
         rows = self.count_rows(cursor, table)
         with closing(cursor.cursor()) as beside:
-            batches = beside.sql(f"SELECT rowid, {sql} FROM {locate_table(table)}").to_arrow_reader(_BATCH)
+            read = beside.sql(f"SELECT rowid, {sql} FROM {locate_table(table)}")
+            batches = read.to_arrow_reader(_BATCH if is_large(rows) else _SMALL_BATCH)
             found = encode_column(batches, rows, most)
         if found is None or texts is None:
             return found
@@ -278,7 +282,7 @@ def encode_column(batches: pa.RecordBatchReader, rows: int, most: int) -> CodedC
     if not is_coded_type(kind):
         return None
     own: list[tuple[NDArray[Any], pa.Array]] = []
-    row = 0
+    row = held = 0
     for batch in batches:
         seconds_left()
         numbers = batch.column(0)
@@ -286,13 +290,14 @@ def encode_column(batches: pa.RecordBatchReader, rows: int, most: int) -> CodedC
             return None  # a column has that name
         row += batch.num_rows
         met = view_bits(batch.column(1)).dictionary_encode(null_encoding="encode")
-        if len(met.dictionary) > most:
+        held += met.dictionary.nbytes
+        if len(met.dictionary) > most or (held > _MOST_VALUE_BYTES and not is_large(rows)):
             return None
         own.append((met.indices.to_numpy().astype(narrowest_type(len(met.dictionary))), met.dictionary))
     if row != rows or not own:
         return None
     values = pa.chunked_array([dictionary for _, dictionary in own]).unique()
-    if len(values) > most:
+    if len(values) > most or values.nbytes > _MOST_VALUE_BYTES:
         return None
     codes = np.empty(rows, narrowest_type(len(values)))
     row = 0

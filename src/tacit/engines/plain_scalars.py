@@ -22,6 +22,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tacit.engines.deadline import seconds_left
 from tacit.query.functions import Function
 from tacit.query.nodes import Call, Clamp, ColumnReference, Literal, Scalar, ToFloat
 
@@ -78,7 +79,11 @@ def _compute_condition(scalar: Scalar, values: pa.Array) -> pa.Array | None:
 
 
 def _compare(function: Function, operand: Scalar, constant: Scalar, values: pa.Array) -> pa.Array | None:
-    """A comparison of what is read of the values with a constant of the same type."""
+    """A comparison of what is read of the values with a constant of the same type.
+
+    Raises TimeLimit where the time of the question is over: nothing interrupts Arrow.
+    """
+    seconds_left()
     numbers = _read_operand(operand, values)
     if numbers is None:
         return None

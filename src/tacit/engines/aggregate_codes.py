@@ -47,10 +47,7 @@ from tacit.engines.code_loops import (
 from tacit.engines.coded_columns import CodedColumn, CodedTables, UnitEnds
 from tacit.engines.coded_rows import find_coded_rows
 from tacit.engines.coded_sources import open_source
-from tacit.engines.combinations import (
-    Names,
-    limit_combinations,
-)
+from tacit.engines.combinations import Names, limit_combinations
 from tacit.engines.copy_tables import is_large
 from tacit.engines.deadline import seconds_left
 from tacit.engines.plan_codes import CodedPlan, Values, combine, plan_codes

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
@@ -56,13 +56,7 @@ def fingerprint_copy(meaning: str, layouts: Iterable[CopyLayout]) -> str:
 
 def attach_copy(connection: DuckDBPyConnection, copy: CopyFile) -> ReadTables | None:
     """Attach a copy as `copy`, read-only, and say what was read into it; None where there is none with this stamp."""
-    if not copy.path.exists():
-        return None
-    try:
-        connection.execute(f"ATTACH {quote_text(str(copy.path))} AS copy (READ_ONLY)")
-        row = connection.execute(f"SELECT stamp, tables FROM copy.{_METADATA_TABLE}").fetchone()
-    except duckdb.Error:
-        row = None
+    row = _attach(connection, copy.path, "stamp, tables")
     if row is None or row[0] != copy.stamp:
         connection.execute("DETACH DATABASE IF EXISTS copy")
         return None
@@ -142,15 +136,21 @@ def _check_epoch(connection: DuckDBPyConnection, copy: CopyFile) -> None:
 
 def _read_epoch(connection: DuckDBPyConnection, path: Path) -> int | None:
     """The epoch that a copy says it is of; None where there is no copy, or one of an earlier version."""
+    row = _attach(connection, path, "epoch")
+    connection.execute("DETACH DATABASE IF EXISTS copy")
+    return None if row is None else int(row[0])
+
+
+def _attach(connection: DuckDBPyConnection, path: Path, columns: str) -> tuple[Any, ...] | None:
+    """Attach a copy as `copy`, read-only, and read these columns of its metadata; None where no file there has them."""
     if not path.exists():
         return None
     try:
         connection.execute(f"ATTACH {quote_text(str(path))} AS copy (READ_ONLY)")
-        row = connection.execute(f"SELECT epoch FROM copy.{_METADATA_TABLE}").fetchone()
+        row: tuple[Any, ...] | None = connection.execute(f"SELECT {columns} FROM copy.{_METADATA_TABLE}").fetchone()
     except duckdb.Error:
-        row = None
-    connection.execute("DETACH DATABASE IF EXISTS copy")
-    return None if row is None else int(row[0])
+        return None
+    return row
 
 
 @contextmanager

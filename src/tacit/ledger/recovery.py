@@ -103,7 +103,8 @@ def _take_turn(witness: Path) -> Iterator[None]:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             what = "another process accepts the loss now"
-            raise LedgerError(ErrorCode.LEDGER_BUSY, what, fix="look what it says: tacit ledger verify") from error
+            fix = "when it has ended, see what is missing: tacit ledger verify"
+            raise LedgerError(ErrorCode.LEDGER_BUSY, what, fix=fix) from error
         yield
     finally:
         os.close(folder)

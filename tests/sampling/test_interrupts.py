@@ -208,10 +208,11 @@ def test_a_refresh_in_the_middle_of_a_draw_lets_go_of_its_stream():
 
 @pytest.mark.parametrize("draws", [2, 5, 12])
 def test_a_signal_at_any_time_repeats_no_word(draws):
-    # In a process of its own, interrupted some thousand times by a real timer: within the first draw, which makes a
-    # new stream because the one before was interrupted, or after it and about so many more.
+    # In a process of its own, interrupted by a real timer until 3,000 interrupts and 1,000 words have come, however
+    # slow the machine: within the first draw, which makes a new stream because the one before was interrupted, or
+    # after it and about so many more.
     code = f"""
-import signal, sys, timeit
+import itertools, signal, sys, timeit
 import numpy as np
 from tacit.sampling.bits import SystemBits
 
@@ -225,10 +226,13 @@ source, given, rung = SystemBits(), [], 0
 once = min(timeit.repeat(lambda: source.words(2), number=100, repeat=20)) / 100
 first = min(timeit.repeat(lambda: (source.refresh(), source.words(2)), number=20, repeat=20)) / 20
 signal.signal(signal.SIGALRM, ring)
-for turn in range(3000):
+for turn in itertools.count():
+    if rung >= 3000 and sum(map(len, given)) > 1000:
+        break
     taken = None
     try:
-        signal.setitimer(signal.ITIMER_REAL, turn % 50 / 20 * first + {draws} * once)
+        wait = turn % 50 / 20 * first + {draws} * once
+        signal.setitimer(signal.ITIMER_REAL, wait * (1 + turn // 3000))
         while True:
             taken = source.words(1 + turn % 3)
             given.append(taken)
@@ -243,6 +247,6 @@ print(rung, len(words), int((words == 0).sum()), len(words) - len(np.unique(word
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     rung, count, zero, repeated = map(int, done.stdout.split())
-    assert rung == 3_000
+    assert rung >= 3_000
     assert count > 1_000
     assert (zero, repeated) == (0, 0)

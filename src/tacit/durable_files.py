@@ -53,7 +53,7 @@ def link_draft(draft: Path, path: Path, mode: int | None = None) -> bool:
             _write_new(target, draft.read_bytes(), mode)
         except FileExistsError:
             return False
-    sync_folder(target.parent)
+    sync_path(target.parent)
     return True
 
 
@@ -65,12 +65,12 @@ def replace_file(path: Path, content: bytes, mode: int) -> None:
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
-    sync_folder(path.parent)
+    sync_path(path.parent)
 
 
-def sync_folder(folder: Path) -> None:
-    """A new name reaches the disk with its folder."""
-    handle = os.open(folder, os.O_RDONLY)
+def sync_path(path: Path) -> None:
+    """Let what a file holds reach the disk, or the names in a folder."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

@@ -385,6 +385,21 @@ def test_of_data_that_the_ledger_refuses_no_copy_is_left(make, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("make", [tacit.open, lambda entries: prepare(load(entries), lambda what, share: None)])
+def test_of_columns_that_are_not_as_declared_no_copy_is_left(make, tmp_path):
+    # The error says to mend the data: what is read next must be the data that the owner has mended.
+    entries, copy = policy(tmp_path), tmp_path / "data.prepared"
+    tables = database(random.Random(3), 3, 20)
+    write(tmp_path, tables | {"orders": [*tables["orders"], tables["orders"][0]]})
+    with pytest.raises(DataError, match="is declared unique, and two rows share"):
+        make(entries)
+    assert not copy.exists()
+    write(tmp_path, tables)
+    make(entries)
+    assert copy.exists()
+
+
+@pytest.mark.slow
 def test_a_copy_is_made_where_the_ledger_is_not_begun(tmp_path):
     write(tmp_path, database(random.Random(2), 3, 20))
     books = load(policy(tmp_path)).books

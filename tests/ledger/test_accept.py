@@ -367,7 +367,7 @@ def test_every_old_witness_is_kept(office):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "what"),
-    [(recovery, "_copy"), (Witness, "create"), (Witness, "note"), (Path, "replace"), (recovery, "sync_folder")],
+    [(recovery, "_copy"), (Witness, "create"), (Witness, "note"), (Path, "replace"), (recovery, "sync_path")],
 )
 def test_an_interrupted_acceptance_is_done_again(office, monkeypatch, where, what):
     # The charges are on disk, and the witness may not have seen them: accepting again charges more, never less. It is
@@ -383,7 +383,7 @@ def test_an_interrupted_acceptance_is_done_again(office, monkeypatch, where, wha
         patch.setattr(where, what, interrupted)
         with pytest.raises(KeyboardInterrupt):
             office.accept()
-    if what == "sync_folder":
+    if what == "sync_path":
         assert office.opens()
     else:
         with pytest.raises(LedgerError) as error:

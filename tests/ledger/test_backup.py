@@ -67,12 +67,16 @@ def test_copies_that_are_made_while_others_charge_are_moments(opened, tmp_path):
             assert [entry.hash for entry in copy.entries()] == hashes[:size]
 
 
-@pytest.mark.parametrize("step", ["_copy", "verify", "_sync", "sync_folder"])
-def test_a_backup_that_stops_at_any_step_leaves_nothing_half_made(opened, tmp_path, monkeypatch, step):
+@pytest.mark.parametrize(("step", "before"), [("_copy", 0), ("verify", 0), ("sync_path", 0), ("sync_path", 1)])
+def test_a_backup_that_stops_at_any_step_leaves_nothing_half_made(opened, tmp_path, monkeypatch, step, before):
     charge(opened, 1)
+    taken, steps = getattr(backup, step), []
 
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
+    def stop(*given: object) -> object:
+        steps.append(given)
+        if len(steps) > before:
+            raise KeyboardInterrupt
+        return taken(*given)
 
     monkeypatch.setattr(backup, step, stop)
     with pytest.raises(KeyboardInterrupt):

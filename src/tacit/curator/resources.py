@@ -9,8 +9,8 @@ from typing import Any
 
 from tacit.accounting.filters import compute_limits
 from tacit.curator.copies import PolicyLayouts, locate_copy, readings_of
-from tacit.curator.tables import table_schemas
-from tacit.engines.base import Progress, TableEngine
+from tacit.curator.tables import check_join_columns, table_schemas
+from tacit.engines.base import Progress, StoredTables, TableEngine
 from tacit.errors import ErrorCode, LedgerError, ParameterError
 from tacit.ledger.budget import OWNER, PUBLIC, AnalystLimit, BudgetLimits
 from tacit.ledger.epochs import EpochSource, check_epoch
@@ -35,7 +35,8 @@ def open_engine(
     (`makes_copy`), and the data is read into a file, it is a DataError that there is none.
 
     **Rule.** No copy is moved into place of data that the ledger, where it can be read, refuses under the policy's
-    epoch: the next opening would find it, and would not read the former data that the owner has put back.
+    epoch, or whose columns do not match tables as the policy says: the next opening would find it, and would not read
+    what the owner has put in order.
     """
     tables = table_schemas(policy)
     match policy.engine, policy.source:
@@ -132,10 +133,11 @@ def check_recorded_source(policy: Policy, digests: Mapping[str, str]) -> None:
         check_epoch(ledger.sources(key.public), _epoch_source(policy, digests, key))
 
 
-def _check_copied(policy: Policy, digests: Mapping[str, str]) -> None:
-    """Raise LedgerError where the ledger refuses the data. One that cannot be read says so when it is opened."""
+def _check_copied(policy: Policy, stored: StoredTables) -> None:
+    """Raise where no copy may be used further. A ledger that cannot be read says so when it is opened."""
+    check_join_columns(policy, stored)
     try:
-        check_recorded_source(policy, digests)
+        check_recorded_source(policy, stored.source_digests())
     except LedgerError as error:
         if error.code is ErrorCode.LEDGER_EPOCH:
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tacit.engines.base import Engine, TableEngine, TableSchema
+from tacit.engines.base import Engine, StoredTables, TableSchema
 from tacit.errors import DataError, ErrorCode
 from tacit.policy.model import ROW_UNIT, Policy, UnitForeignKey
 
@@ -37,7 +37,7 @@ def find_live_tables(policy: Policy, engine: Engine) -> frozenset[str]:
     return frozenset(table.name for table in policy.tables if not table.public and not digests.get(table.name))
 
 
-def check_join_columns(policy: Policy, engine: TableEngine) -> None:
+def check_join_columns(policy: Policy, stored: StoredTables) -> None:
     """What the policy says is unique must be: otherwise one row could become many, or reach two units.
 
     What is matched must be of one type: otherwise whether a question fails could depend on a row. And it must be stored
@@ -53,10 +53,10 @@ def check_join_columns(policy: Policy, engine: TableEngine) -> None:
             if (first := units.setdefault(table.people, here)) != here:
                 pairs.append((here, first))
         for one, other in pairs:
-            if engine.type_of(*one) is not engine.type_of(*other):
+            if stored.type_of(*one) is not stored.type_of(*other):
                 what = f"{'.'.join(one)} and {'.'.join(other)} are matched, and are of different types"
                 raise DataError(ErrorCode.DATA, what, fix="store both as integers, or both as text")
-            ours, theirs = engine.written_as(*one), engine.written_as(*other)
+            ours, theirs = stored.written_as(*one), stored.written_as(*other)
             if ours != theirs:
                 what = f"{'.'.join(one)} is stored as {ours} and {'.'.join(other)} as {theirs}: one unit would be two"
                 raise DataError(ErrorCode.DATA, what, fix="store both in the same type, integers or texts")
@@ -65,7 +65,7 @@ def check_join_columns(policy: Policy, engine: TableEngine) -> None:
         if isinstance(table.unit, UnitForeignKey):
             keys.append((table.unit.table, (table.unit.key,)))
         for name, columns in keys:
-            if not engine.is_unique(name, *columns):
+            if not stored.is_unique(name, *columns):
                 shared = "a value" if len(columns) == 1 else "their values"
                 what = f"{name}.{', '.join(columns)} is declared unique, and two rows share {shared}"
                 raise DataError(ErrorCode.DATA, what, fix="fix the data, or name another column")

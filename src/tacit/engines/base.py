@@ -58,8 +58,8 @@ class Engine(Protocol):
         """Let go of the data."""
 
 
-class TableEngine(Engine, Protocol):
-    """An engine over stored tables, which can say what they hold: asked at open, never by an analyst."""
+class StoredTables(Protocol):
+    """Says what stored tables hold: asked at open, never by an analyst."""
 
     def is_unique(self, table: str, *columns: str) -> bool:
         """Whether no two rows have the same values in all these columns, as they are read; NULL is no value."""
@@ -75,3 +75,7 @@ class TableEngine(Engine, Protocol):
 
     def source_digests(self) -> Mapping[str, str]:
         """For each table a digest of the data that was read; empty where it is read whenever it is asked about."""
+
+
+class TableEngine(Engine, StoredTables, Protocol):
+    """An engine over stored tables."""

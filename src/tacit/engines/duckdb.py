@@ -14,7 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.engines.base import GroupedMeasures, Progress, TableSchema
+from tacit.engines.base import GroupedMeasures, Progress, StoredTables, TableSchema
+from tacit.engines.copied_tables import CopiedTables
 from tacit.engines.copy_file import CopyFile, ReadTables, attach_made, attach_or_make
 from tacit.engines.copy_tables import is_large, type_of
 from tacit.engines.deadline import interrupted_at_limit, seconds_left
@@ -22,7 +23,7 @@ from tacit.engines.declared import stored_types, to_declared_type
 from tacit.engines.dialect import DUCKDB
 from tacit.engines.duckdb_connection import connect_in_memory, spill_privately
 from tacit.engines.infer_csv import infer_csv_types
-from tacit.engines.ingest import Layouts, NoLayouts, has_unique, open_read_tables, read_source
+from tacit.engines.ingest import Layouts, NoLayouts, open_read_tables, read_source
 from tacit.engines.layout import plan_copy_scan
 from tacit.engines.left_out import LeftOut
 from tacit.engines.limit_joins import limit_clipped_joins, limit_joins
@@ -53,9 +54,9 @@ class DuckDBEngine:
 
     `source` is a database file, a Parquet or CSV file, or a folder of these; `frames` are tables handed over. They are
     read when the engine opens, and never again: into `copy`, which is then there for others, or into memory. Without
-    `makes_copy` the copy must be there already. `accept` is given the digest of each table before a copy is made of
-    them, and raises where none may be. `layouts` says how a table lies that is sorted by unit, `readings` which columns
-    lie as questions read them. `tables` is what was read of each, for the owner.
+    `makes_copy` the copy must be there already. `accept` is given the tables that were read into a copy before it is
+    moved into place, and raises where it may not be. `layouts` says how a table lies that is sorted by unit, `readings`
+    which columns lie as questions read them. `tables` is what was read of each, for the owner.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class DuckDBEngine:
         readings: Readings | None = None,
         copy: CopyFile | None = None,
         makes_copy: bool = True,
-        accept: Callable[[Mapping[str, str]], None] = lambda digests: None,
+        accept: Callable[[StoredTables], None] = lambda tables: None,
         progress: Progress = lambda what, share: None,
     ) -> None:
         declared, known = list(shapes), layouts or NoLayouts()
@@ -79,7 +80,7 @@ class DuckDBEngine:
 
         def read_accepted(into: DuckDBPyConnection) -> ReadTables:
             tables = read(into)
-            accept(_list_digests(tables))
+            accept(CopiedTables(into, tables, open_read_tables(into, declared, tables, known).sources))
             return tables
 
         self._connection = connect_in_memory()
@@ -177,27 +178,24 @@ class DuckDBEngine:
 
     def is_unique(self, table: str, *columns: str) -> bool:
         """Whether no two rows have the same values in all these columns, as they are read; NULL is no value."""
-        known = self.tables[table].unique.get(columns[0]) if len(columns) == 1 else None
-        if known is not None:
-            return known
         with self._snapshot() as cursor:
-            return has_unique(cursor, self._copy.sources[table], *columns)
+            return self._stored(cursor).is_unique(table, *columns)
 
     def type_of(self, table: str, column: str) -> Type:
         """The type in which a column is read; integers or texts where none is declared."""
         with self._snapshot() as cursor:
-            stored = stored_types(cursor, self._copy.sources[table])
-        found = to_declared_type({each.lower(): kind for each, kind in stored.items()}[column.lower()])
-        assert found is not None
-        return found
+            return self._stored(cursor).type_of(table, column)
 
     def written_as(self, table: str, column: str) -> str:
         """How the stored values of a unit or of a column that matches tables are written."""
-        return {each.lower(): how for each, how in self.tables[table].written.items()}[column.lower()]
+        return self._stored(self._connection).written_as(table, column)
 
     def source_digests(self) -> dict[str, str]:
         """For each table the digest of the source that was read."""
-        return _list_digests(self.tables)
+        return self._stored(self._connection).source_digests()
+
+    def _stored(self, connection: DuckDBPyConnection) -> CopiedTables:
+        return CopiedTables(connection, self.tables, self._copy.sources)
 
     @contextmanager
     def _snapshot(self) -> Iterator[DuckDBPyConnection]:
@@ -241,10 +239,6 @@ def read_columns(source: Path) -> dict[str, list[SourceColumn]]:
             columns = list(zip(stored, kinds, strict=True))
             found[table] = measure_columns(connection, there.expression, columns)
         return found
-
-
-def _list_digests(tables: ReadTables) -> dict[str, str]:
-    return {name: read.digest for name, read in tables.items()}
 
 
 def _run_within_limit(cursor: DuckDBPyConnection) -> StatementRunner:

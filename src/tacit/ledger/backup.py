@@ -14,7 +14,7 @@ from pathlib import Path
 
 import apsw
 
-from tacit.durable_files import sync_folder
+from tacit.durable_files import sync_path
 from tacit.errors import ErrorCode, LedgerError, ParameterError
 from tacit.ledger.files import PRIVATE
 from tacit.ledger.reader import LedgerReader
@@ -43,12 +43,12 @@ def back_up_ledger(ledger: Path | str, target: Path) -> VerificationReport:
             report = verify(copy)
         if not report.ok:
             return report
-        _sync(draft)
+        sync_path(draft)
         try:
             os.link(draft, target)
         except FileExistsError:
             raise ParameterError("target", f"{target} is there already", fix="name a file that is not") from None
-        sync_folder(target.absolute().parent)
+        sync_path(target.absolute().parent)
         return report
     finally:
         for end in ("", "-wal", "-shm", "-journal"):
@@ -76,11 +76,3 @@ def _copy(ledger: Path, draft: Path) -> None:
     except (apsw.Error, OSError) as error:
         fix = "check both disks, and verify the ledger"
         raise LedgerError(ErrorCode.LEDGER_DISK, "the ledger cannot be copied", fix=fix) from error
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

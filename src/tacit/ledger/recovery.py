@@ -19,7 +19,7 @@ from tacit.accounting.filters import (
     FilterLimits,
     compute_charge,
 )
-from tacit.durable_files import sync_folder
+from tacit.durable_files import sync_path
 from tacit.errors import ErrorCode, LedgerError, ParameterError
 from tacit.ledger.budget import BudgetLimits, Terms
 from tacit.ledger.consistency import check_scope
@@ -203,7 +203,7 @@ def _archive_witness(witness: Witness, sight: WitnessedHead) -> Path | None:
     draft.create()
     draft.note(sight)
     draft.path.replace(place)
-    sync_folder(place.parent)
+    sync_path(place.parent)
     return kept
 
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tacit.accounting.filters import BudgetCharge
-from tacit.durable_files import sync_folder
+from tacit.durable_files import sync_path
 from tacit.errors import ErrorCode, LedgerError
 from tacit.ledger.files import PRIVATE
 
@@ -77,7 +77,7 @@ class Witness:
                 if os.fstat(handle).st_size == 0:
                     os.write(handle, _HEADER)
                     os.fsync(handle)
-                    sync_folder(self.path.parent)
+                    sync_path(self.path.parent)
             finally:
                 os.close(handle)
 

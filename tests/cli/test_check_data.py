@@ -48,6 +48,15 @@ def test_what_could_not_be_read_is_counted(tacit, tmp_path):
     assert "columns.dx: 1 of" not in said and "has changed" not in said
 
 
+def test_a_number_that_may_be_of_thousands_is_told(tacit, tmp_path):
+    (tmp_path / "visits.csv").write_text("who;age;dx\n1;1.250;flu\n2;980,5;flu\n3;7;ok\n", encoding="utf-8")
+    policy = place(tmp_path)
+    text = policy.read_text().replace('day = { type = "date" }\n', "").replace('"int", lower = 0', '"float", lower = 0')
+    policy.write_text(text)
+    said = " ".join(tacit("check", "-p", policy).stdout.split())
+    assert "columns.age: 1 of 3 rows hold a value that is not float" in said and "it may be 1234" in said
+
+
 def test_a_source_that_has_changed_since_it_was_read_is_told(tacit, tmp_path):
     source = tmp_path / "visits.csv"
     source.write_text(ROWS, encoding="utf-8")

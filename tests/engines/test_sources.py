@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import errno
+import os
+import sqlite3
 import subprocess
 import sys
 from fractions import Fraction
@@ -155,6 +158,44 @@ def test_names_of_tables_and_columns_in_any_case(tmp_path):
     (tmp_path / "data").mkdir()
     pq.write_table(renamed, tmp_path / "data" / "VISITS.parquet")
     assert groups_of(tmp_path / "data") == GROUPS
+
+
+def test_a_suffix_in_capitals_is_one(tmp_path):
+    (tmp_path / "VISITS.CSV").write_text(CSV, encoding="utf-8")
+    assert groups_of(tmp_path / "VISITS.CSV") == groups_of(tmp_path) == GROUPS
+    (tmp_path / "VISITS.CSV").unlink()
+    (tmp_path / "visits").mkdir()
+    pq.write_table(ARROW, tmp_path / "visits" / "1.PARQUET")
+    assert groups_of(tmp_path) == GROUPS
+
+
+@pytest.mark.parametrize("other", ["Visits.csv", "visits.parquet", "VISITS/1.parquet"])
+def test_two_tables_of_a_folder_with_one_name_are_said_at_open(other, tmp_path):
+    (tmp_path / "visits.csv").write_text(CSV, encoding="utf-8")
+    (tmp_path / other).parent.mkdir(exist_ok=True)
+    if other.endswith("csv"):
+        (tmp_path / other).write_text(CSV, encoding="utf-8")
+    else:
+        pq.write_table(ARROW, tmp_path / other)
+    problem = refused(tmp_path)
+    assert "have the same name" in problem.what and "visits.csv" in problem.what and "another name" in problem.fix
+
+
+def test_of_tables_of_several_schemas_that_of_main_has_the_name_alone(tmp_path):
+    source = tmp_path / "clinic.duckdb"
+    with duckdb.connect(str(source)) as connection:
+        connection.register("rows", ARROW)
+        connection.execute("CREATE TABLE visits AS FROM rows")
+        for schema in ("a", "zoo"):
+            connection.execute(f"CREATE SCHEMA {schema}")
+            connection.execute(f"CREATE TABLE {schema}.Visits AS FROM rows LIMIT 1")
+            connection.execute(f"CREATE TABLE {schema}.stays AS FROM rows LIMIT 2")
+        connection.execute("CREATE TABLE zoo.beds AS FROM rows LIMIT 3")
+    assert groups_of(source) == GROUPS
+    assert {*read_columns(source)} == {"visits", "a.Visits", "zoo.Visits", "a.stays", "zoo.stays", "beds"}
+    with pytest.raises(DataError) as caught:
+        DuckDBEngine([shape("stays")], source)
+    assert "a.stays, beds, visits, zoo.Visits, zoo.stays" in caught.value.what
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
@@ -531,6 +572,44 @@ def test_an_unknown_kind_of_file(tmp_path):
     assert "visits.xlsx" in refused(tmp_path / "visits.xlsx").what
 
 
+@pytest.mark.parametrize("name", ["clinic.db", "clinic.sqlite", "clinic.duckdb"])
+def test_a_database_of_sqlite_is_known_as_one(name, tmp_path):
+    with sqlite3.connect(tmp_path / name) as connection:
+        connection.execute("CREATE TABLE visits (age)")
+    connection.close()
+    problem = refused(tmp_path / name)
+    assert "is a database of SQLite" in problem.what and f"sqlite3 -header -csv {name}" in problem.fix
+
+
+def test_what_the_operating_system_does_not_open_is_said_at_open(tmp_path, monkeypatch):
+    assert "File name too long" in refused(tmp_path / f"{'v' * 300}.csv").what
+    (tmp_path / "visits.csv").write_text(CSV, encoding="utf-8")
+    opened = Path.open
+
+    def closed(path, *arguments, **options):
+        if path.name == "visits.csv":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return opened(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", closed)
+    for source in (tmp_path, tmp_path / "visits.csv"):
+        problem = refused(source)
+        assert "visits.csv cannot be read: Permission denied" in problem.what and "may read it" in problem.fix
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_file_name_that_is_not_utf8_is_said_at_open(suffix, tmp_path):
+    source = tmp_path / os.fsdecode(b"caf\xe9" + suffix.encode())
+    source.write_text(CSV, encoding="utf-8")
+    problem = refused(source)
+    assert "is not UTF-8" in problem.what and problem.what.isascii() and "another name" in problem.fix
+
+
+def test_a_source_without_tables_is_no_base_for_a_policy(tmp_path):
+    with pytest.raises(DataError, match="holds no table that can be read"):
+        read_columns(tmp_path)
+
+
 @pytest.mark.parametrize("name", ["clinic.duckdb", "visits.parquet"])
 @pytest.mark.parametrize("content", [b"", b"this is not it", bytes(5000)])
 def test_not_what_its_suffix_says(name, content, tmp_path):
@@ -594,6 +673,8 @@ def test_a_frame_for_an_unknown_table():
         {"age": [1, 2], "ward": ["A"]},
         {"age": [1, "two"]},
         {"age": [1, 10**30]},
+        pandas.DataFrame([[1, 2]], columns=["age", "age"]),
+        pandas.DataFrame({"age": [1], "note": [object()]}),
         {},
         [],
     ],
@@ -606,12 +687,16 @@ def test_a_frame_for_an_unknown_table():
         "uneven dict",
         "mixed dict",
         "large integers",
+        "columns alike",
+        "objects",
         "empty dict",
         "empty list",
     ],
 )
 def test_a_frame_that_is_no_table(frame):
-    assert "visits" in refused(None, {"visits": frame}).what
+    problem = refused(None, {"visits": frame})
+    assert "visits" in problem.what
+    assert not isinstance(frame, pandas.DataFrame) or "hand over" not in problem.fix  # which it was
 
 
 def test_a_frame_of_a_type_that_no_engine_reads():

@@ -43,7 +43,8 @@ def anonymity(
 
     if plot is not None:
         check_plot_path(plot)
-    found = measure_anonymity(_read_table(file, sensitive if order else None), key, sensitive, order=order or None)
+    table = _read_table(file, sensitive, is_listed=bool(order))
+    found = measure_anonymity(table, key, sensitive, order=order or None)
     if as_json:
         print_json(found.to_dict())
     else:
@@ -52,23 +53,24 @@ def anonymity(
         found.plot(plot)
 
 
-def _read_table(file: Path, as_text: str | None) -> pa.Table:
-    """Read a file; values that are ordered on the command line, where all are text, are read as text."""
+def _read_table(file: Path, sensitive: str | None, *, is_listed: bool) -> pa.Table:
+    """Read a file; the sensitive values as text where their order is listed, since all is text on the command line."""
     import pyarrow as pa
-    from pyarrow import csv, parquet
+    from pyarrow import parquet
+
+    from tacit.engines.released_csv import read_released_csv
 
     if file.suffix.lower() not in {".csv", ".parquet"}:
         raise ParameterError("file", f"{file.name} is neither .csv nor .parquet", fix="save the table as one of them")
     if not file.is_file():
         raise ParameterError("file", f"there is no file {file}", fix="name a file that is there")
+    if file.suffix.lower() == ".csv":
+        return read_released_csv(file, None if is_listed else sensitive)
     try:
-        if file.suffix.lower() == ".csv":
-            types = {} if as_text is None else {as_text: pa.string()}
-            return csv.read_csv(file, convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=True))
         table = parquet.read_table(file)
-        if as_text in table.column_names:
-            place = table.column_names.index(as_text)
-            table = table.set_column(place, as_text, table[as_text].cast(pa.string()))
+        if is_listed and sensitive in table.column_names:
+            place = table.column_names.index(sensitive)
+            table = table.set_column(place, sensitive, table[sensitive].cast(pa.string()))
     except (pa.ArrowException, OSError) as problem:
         what = f"{file.name} cannot be read: {problem!s:.160}"
         raise ParameterError("file", what, fix="save it as CSV with one line of names, or as Parquet") from problem

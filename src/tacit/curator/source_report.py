@@ -13,6 +13,7 @@ from tacit.errors import LedgerError
 from tacit.policy.check import PolicyAdvice
 from tacit.policy.locate import format_path
 from tacit.policy.model import Policy
+from tacit.query.types import Type
 
 EXACT = "(an exact figure, for the owner alone: it must not stand in the policy, which is public)"
 
@@ -55,4 +56,6 @@ def _list_losses(policy: Policy, name: str, read: ReadTable) -> Iterator[PolicyA
         declared = table.column(column)
         assert declared is not None
         what = f"{lost:,} of {read.rows:,} rows hold a value that is not {declared.type}, read as NULL {EXACT}"
+        if declared.type is Type.FLOAT and read.has_decimal_commas:
+            what += "; 1.234 is one in a file with semicolons, where it may be 1234: write it as 1234 or 1,234"
         yield PolicyAdvice(format_path(("tables", name, "columns", column)), what)

@@ -2,7 +2,7 @@
 
 **Rule.** A column is read in its declared type, value by value, by an expression that gives NULL where a value does not
 fit. Which stored types a declared one may be read from does not depend on the rows; all others are the owner's error.
-How times are read, `engines/read_times.py` says.
+How times are read, `engines/read_times.py` says, and how texts of CSV files are, `engines/read_texts.py`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ import duckdb
 
 from tacit.engines.base import TableSchema
 from tacit.engines.left_out import suggest_type
+from tacit.engines.read_texts import read_day, read_float, read_integer
 from tacit.engines.read_times import FIRST_DAY, LAST_DAY, MOMENTS, read_date, read_timestamp
 from tacit.engines.readable import family, written_as
 from tacit.engines.scalars import quote_name
-from tacit.engines.stored import Kind, Stored, read_decimal_comma
+from tacit.engines.stored import Kind, Stored
 from tacit.engines.zones import UTC
 from tacit.errors import DataError, ErrorCode
 from tacit.query.types import Type
@@ -85,10 +86,11 @@ def declare_table(connection: DuckDBPyConnection, shape: TableSchema, found: Sto
                 f"{shape.name}.{column} is declared {kind} but stored as {types[here]}",
                 fix=suggest_type(to_declared_type(types[here]), types[here]),
             )
-        value = quote_name(here)
-        if found.has_decimal_commas and kind is Type.FLOAT:
-            value = read_decimal_comma(value)
-        reads[column], stored[column] = _read(value, kind, family(types[here]), zones.get(column)), here
+        if is_csv:
+            read = read_text(quote_name(here), kind, zones.get(column), found.has_decimal_commas)
+        else:
+            read = _read(quote_name(here), kind, family(types[here]), zones.get(column))
+        reads[column], stored[column] = read, here
     known = dict(shape.columns)
     for column in dict.fromkeys([*([] if shape.unit is None else [shape.unit]), *shape.links]):
         here = _find_column(shape, column, exact)
@@ -129,19 +131,35 @@ def _storage_form(shape: TableSchema, column: str, stored: str) -> str:
     return found
 
 
+def read_text(column: str, kind: Type, zone: str | None, has_decimal_commas: bool) -> str:
+    """A column of a CSV file in its declared type."""
+    match kind:
+        case Type.INT:
+            return read_integer(column, has_decimal_commas=has_decimal_commas)
+        case Type.FLOAT:
+            return read_float(column, has_decimal_commas=has_decimal_commas)
+        case Type.DATE if zone is None:
+            return _keep_within_years(read_day(column))
+        case Type.DATE:
+            return read_date(column, "VARCHAR", zone)
+    return _read(column, kind, "VARCHAR", zone)
+
+
 def _read(column: str, kind: Type, stored: str, zone: str | None) -> str:
-    """A column in its declared type. Dates outside the years 1 to 9999, which Python has not, are NULL too, and so are
-    texts of more than `LONGEST_TEXT` bytes."""
+    """A column in its declared type. Texts of more than `LONGEST_TEXT` bytes are NULL."""
     if kind is Type.TIMESTAMP:
         return read_timestamp(column, stored, zone or UTC)
+    if kind is Type.DATE and stored in MOMENTS:
+        return read_date(column, stored, zone or UTC)
     value = f"TRY_CAST({column} AS {SQL_TYPES[kind]})"
     if kind is Type.TEXT:
         return f"CASE WHEN strlen({value}) <= {LONGEST_TEXT} THEN {value} END"
-    if kind is not Type.DATE:
-        return value
-    if stored in MOMENTS or (stored == "VARCHAR" and zone is not None):
-        return read_date(column, stored, zone or UTC)
-    return f"CASE WHEN {value} BETWEEN {FIRST_DAY} AND {LAST_DAY} THEN {value} END"
+    return _keep_within_years(value) if kind is Type.DATE else value
+
+
+def _keep_within_years(date: str) -> str:
+    """A date, or NULL outside the years 1 to 9999, which Python has not."""
+    return f"CASE WHEN {date} BETWEEN {FIRST_DAY} AND {LAST_DAY} THEN {date} END"
 
 
 def _undeclared_type(stored: str) -> str:

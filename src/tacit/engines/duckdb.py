@@ -34,6 +34,7 @@ from tacit.engines.source_columns import SourceColumn, measure_columns
 from tacit.engines.sql_statements import write_some_rows
 from tacit.engines.stored import Kind, tables_of
 from tacit.engines.unit_rows import OneRowPerUnit, write_one_row_per_unit
+from tacit.errors import DataError, ErrorCode
 from tacit.loops import has_compiler, load_compiler
 from tacit.privacy.contribution_profile import ContributionProfile
 from tacit.query.clipped_aggregation import ClippedAggregation
@@ -228,8 +229,12 @@ def read_columns(source: Path) -> dict[str, list[SourceColumn]]:
     The types of a CSV file, which has none, are guessed from its values.
     """
     with connect_in_memory() as connection:
+        tables = tables_of(connection, source)
+        if not tables:
+            what = f"{source.name} holds no table that can be read"
+            raise DataError(ErrorCode.DATA, what, fix="put .csv or .parquet files into it, or name another source")
         found: dict[str, list[SourceColumn]] = {}
-        for table, there in tables_of(connection, source).items():
+        for table, there in tables.items():
             stored = stored_types(connection, there.expression)
             kinds: list[Type | LeftOut]
             if there.kind is Kind.CSV:

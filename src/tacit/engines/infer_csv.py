@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tacit.engines.read_texts import is_ambiguous, read_day, read_float
 from tacit.engines.read_times import read_timestamp
 from tacit.engines.scalars import quote_name
-from tacit.engines.stored import read_decimal_comma
 from tacit.query.types import Type
 
 if TYPE_CHECKING:
@@ -15,14 +15,19 @@ if TYPE_CHECKING:
 
 _TOGETHER = 16  # columns of one statement: the time to plan one grows with the square of what it asks
 
-# What every value must be for the type, as it is read. A number with a zero in front is a code, and stays text.
-_TESTS = {
-    Type.INT: "regexp_full_match({}, '[+-]?(0|[1-9][0-9]*)') AND TRY_CAST({} AS BIGINT) IS NOT NULL",
-    Type.FLOAT: "NOT regexp_matches({}, '^[+-]?0[0-9]') AND TRY_CAST({} AS DOUBLE) IS NOT NULL",
-    Type.DATE: "TRY_CAST({} AS DATE) IS NOT NULL AND NOT contains({}, ':')",
-    Type.TIMESTAMP: f"({read_timestamp('{}', 'VARCHAR')}) IS NOT NULL",
-    Type.BOOL: "lower({}) IN ('true', 'false')",
-}
+
+def _write_tests(column: str, has_decimal_commas: bool) -> dict[Type, str]:
+    """What every value must be for a type. A number with a zero in front is a code, and stays text."""
+    is_number = f"({read_float(column, has_decimal_commas=has_decimal_commas)}) IS NOT NULL"
+    if has_decimal_commas:
+        is_number = f"({is_number} OR {is_ambiguous(column)})"
+    return {
+        Type.INT: f"regexp_full_match({column}, '[+-]?(0|[1-9][0-9]*)') AND TRY_CAST({column} AS BIGINT) IS NOT NULL",
+        Type.FLOAT: f"NOT regexp_matches({column}, '^[+-]?0[0-9]') AND {is_number}",
+        Type.DATE: f"({read_day(column)}) IS NOT NULL AND NOT contains({column}, ':')",
+        Type.TIMESTAMP: f"({read_timestamp(column, 'VARCHAR')}) IS NOT NULL",
+        Type.BOOL: f"lower({column}) IN ('true', 'false')",
+    }
 
 
 def infer_csv_types(
@@ -42,11 +47,10 @@ def _infer_some(
     """The types of a few columns, in one pass."""
     asked = []
     for column in map(quote_name, columns):
-        for kind, test in _TESTS.items():
-            value = read_decimal_comma(column) if has_decimal_commas and kind is Type.FLOAT else column
-            asked.append(f"coalesce(bool_and({test.replace('{}', value)}) FILTER ({column} IS NOT NULL), false)")
+        tests = _write_tests(column, has_decimal_commas)
+        asked += [f"coalesce(bool_and({test}) FILTER ({column} IS NOT NULL), false)" for test in tests.values()]
     row = connection.execute(f"SELECT {', '.join(asked)} FROM {table}").fetchone()
     assert row is not None
-    for at in range(0, len(row), len(_TESTS)):
-        fits = zip(_TESTS, row[at : at + len(_TESTS)], strict=True)
+    for at in range(0, len(row), len(tests)):
+        fits = zip(tests, row[at : at + len(tests)], strict=True)
         yield next((kind for kind, is_read in fits if is_read), Type.TEXT)

@@ -33,7 +33,7 @@ from tacit.engines.layout import CopyLayout
 from tacit.engines.readings import Readings
 from tacit.engines.scalars import quote_name, write_scalar
 from tacit.engines.source_digest import digest_files, digest_frame
-from tacit.engines.stored import TABLES, Kind, Stored, frame_table, list_files, tables_of
+from tacit.engines.stored import Kind, Stored, frame_table, holds_table, list_files, tables_of
 from tacit.engines.unchanged import Files
 from tacit.engines.uniqueness import write_is_unique
 from tacit.errors import DataError, ErrorCode
@@ -68,7 +68,7 @@ class ReadTable:
     `digest` is that of its source. `written` says how its unit and links were stored. `numbered` are its texts that lie
     as numbers, or None where it is not sorted by unit. For the owner: how many rows there are, how many have no unit,
     and how many values of each column do not fit its declared type. `unique` says of its links whether no two rows
-    share a value; `is_ready`, that it holds what questions compute.
+    share a value; `is_ready`, that it holds what questions compute; `has_decimal_commas`, how its numbers were read.
     """
 
     digest: str
@@ -79,6 +79,7 @@ class ReadTable:
     misfits: Mapping[str, int]
     unique: Mapping[str, bool] = field(default_factory=dict)
     is_ready: bool = False
+    has_decimal_commas: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
@@ -130,6 +131,7 @@ def read_source(
             without_unit,
             misfits,
             is_ready=layout is not None and is_ready,
+            has_decimal_commas=table.table.has_decimal_commas,
         )
     files.check(file for table in found.values() for file in table.files)
     if any(table.numbered is not None for table in read.values()):
@@ -224,7 +226,7 @@ def _find_tables(
             tables[shape.name] = frame_table(connection, shape.name, frames[shape.name], position)
         elif shape.name.lower() in named:
             tables[shape.name] = named[shape.name.lower()]
-        elif source is not None and len(shapes) == len(available) == 1 and source.is_file() and source.suffix in TABLES:
+        elif source is not None and len(shapes) == len(available) == 1 and source.is_file() and holds_table(source):
             tables[shape.name] = next(iter(available.values()))
         else:
             where = (

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -17,8 +19,9 @@ from tacit.errors import DataError, ErrorCode
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-TABLES = (".parquet", ".csv")
+_TABLES = {".parquet", ".csv"}
 _DATABASES = {".duckdb", ".db", ".ddb"}
+_SQLITE = b"SQLite format 3\0"  # the first bytes of its files
 _DELIMITERS = (",", ";", "\t")  # of CSV files; the first where a header has none
 
 
@@ -37,7 +40,7 @@ class Kind(Enum):
 class Stored:
     """A table: what stands for it after FROM, and the files or the frame that it is read from.
 
-    `has_decimal_commas` says that a number in a text may be written as 1.234,5: so in CSV files with semicolons.
+    `has_decimal_commas` says that a number may be written as 1.234,5: so in CSV files with semicolons.
     """
 
     expression: str
@@ -49,28 +52,75 @@ class Stored:
 
 def list_files(source: Path) -> list[Path]:
     """The files that the tables of a source may be read from."""
-    if not source.is_dir():
-        return [source, _log(source)]
-    return [*_own_files(source), *(file for files in _parts(source).values() for file in files)]
+    with _explain_unopened(source):
+        if not source.is_dir():
+            return [source, _log(source)]
+        return [*_own_files(source), *(file for files in _parts(source).values() for file in files)]
+
+
+def holds_table(file: Path) -> bool:
+    """Whether a file is a table by its name: not a database."""
+    return file.suffix.lower() in _TABLES
 
 
 def tables_of(connection: DuckDBPyConnection, source: Path) -> dict[str, Stored]:
-    """The tables of a source by name. Which files they are read from is settled here."""
-    if not source.exists():
-        raise DataError(ErrorCode.DATA, f"there is no {source}", fix="check source under [data] in the policy")
-    if not (source.is_dir() or source.is_file()):
-        raise DataError(ErrorCode.DATA, f"{source.name} is not a file", fix="name a file or a folder as the source")
-    if source.is_dir():
-        found = {file.stem: _file(connection, file) for file in _own_files(source)}
-        return found | {table: _parquet(files) for table, files in _parts(source).items() if files}
-    if source.suffix in TABLES:
-        return {source.stem: _file(connection, source)}
-    if source.suffix not in _DATABASES:
+    """The tables of a source by name, no two alike where case does not count. Which files they are read from is settled
+    here."""
+    with _explain_unopened(source):
+        if not source.exists():
+            raise DataError(ErrorCode.DATA, f"there is no {source}", fix="check source under [data] in the policy")
+        if not (source.is_dir() or source.is_file()):
+            raise DataError(ErrorCode.DATA, f"{source.name} is not a file", fix="name a file or a folder as the source")
+        if source.is_dir():
+            return _folder(connection, source)
+        if holds_table(source):
+            return {source.stem: _file(connection, source)}
+        _check_database(source)
+    return _database(connection, source)
+
+
+@contextmanager
+def _explain_unopened(source: Path) -> Iterator[None]:
+    """A DataError where the operating system does not let a file of the source be opened."""
+    try:
+        yield
+    except OSError as problem:
+        what = f"{problem.filename or source} cannot be read: {problem.strerror}"
+        raise DataError(ErrorCode.DATA, what, fix="check its name and that this user may read it") from None
+
+
+def _folder(connection: DuckDBPyConnection, folder: Path) -> dict[str, Stored]:
+    """The tables of a folder: files, and folders of files."""
+    files = _own_files(folder)
+    parts = {table: parts for table, parts in _parts(folder).items() if parts}
+    first: dict[str, str] = {}
+    for table, place in [*((file.stem, file.name) for file in files), *((table, f"{table}/") for table in parts)]:
+        if (before := first.setdefault(table.lower(), place)) != place:
+            what = f"{before} and {place} in {folder.name} have the same name, where case does not count"
+            raise DataError(ErrorCode.DATA, what, fix="give one of them another name, or move it elsewhere")
+    return {file.stem: _file(connection, file) for file in files} | {t: _parquet(found) for t, found in parts.items()}
+
+
+def _check_database(file: Path) -> None:
+    """Raise DataError for what is no database of DuckDB by its name or its first bytes."""
+    with file.open("rb") as opened:
+        if opened.read(len(_SQLITE)) == _SQLITE:
+            fix = f'write its tables to files: sqlite3 -header -csv {file.name} "SELECT * FROM visits" > visits.csv'
+            raise DataError(ErrorCode.DATA, f"{file.name} is a database of SQLite", fix=fix)
+    if file.suffix.lower() not in _DATABASES:
         raise DataError(
             ErrorCode.DATA,
-            f"{source.name} is not a kind of file that can be read",
+            f"{file.name} is not a kind of file that can be read",
             fix="use a .duckdb database, a .parquet or .csv file, or a folder of these",
         )
+
+
+def _database(connection: DuckDBPyConnection, source: Path) -> dict[str, Stored]:
+    """The tables and views of a database of DuckDB.
+
+    One of the schema main has its own name, as it has in SQL there; so has any other whose name no other has. The rest
+    are named with their schema, as in staging.visits.
+    """
     try:
         connection.execute(f"ATTACH {quote_text(str(source))} AS source (READ_ONLY)")
     except duckdb.Error:
@@ -86,8 +136,9 @@ def tables_of(connection: DuckDBPyConnection, source: Path) -> dict[str, Stored]
     ).fetchall()
     log = _log(source)
     stored_in = (source, log) if log.exists() else (source,)
+    alike = Counter(table.lower() for _, table, _ in rows)
     return {
-        table: Stored(
+        table if schema == "main" or alike[table.lower()] == 1 else f"{schema}.{table}": Stored(
             f"source.{quote_name(schema)}.{quote_name(table)}", Kind.COMPUTED if computed else Kind.COLUMNS, stored_in
         )
         for schema, table, computed in rows
@@ -96,13 +147,17 @@ def tables_of(connection: DuckDBPyConnection, source: Path) -> dict[str, Stored]
 
 def _own_files(folder: Path) -> list[Path]:
     """The files of a folder that are tables."""
-    return [file for file in sorted(folder.iterdir()) if file.suffix in TABLES and file.is_file()]
+    return [file for file in sorted(folder.iterdir()) if holds_table(file) and file.is_file()]
 
 
 def _parts(folder: Path) -> dict[str, list[Path]]:
     """For each folder in a folder, the files of which a table consists. A link to a folder is one."""
     folders = [each for each in sorted(folder.iterdir()) if each.is_dir()]
-    return {each.name: sorted(file for file in each.glob("*.parquet") if file.is_file()) for each in folders}
+    return {each.name: sorted(file for file in each.iterdir() if _is_parquet(file)) for each in folders}
+
+
+def _is_parquet(file: Path) -> bool:
+    return file.suffix.lower() == ".parquet" and file.is_file()
 
 
 def _log(database: Path) -> Path:
@@ -110,7 +165,7 @@ def _log(database: Path) -> Path:
 
 
 def _file(connection: DuckDBPyConnection, file: Path) -> Stored:
-    return _parquet([file]) if file.suffix == ".parquet" else _csv(connection, file)
+    return _parquet([file]) if _is_parquet(file) else _csv(connection, file)
 
 
 def _parquet(files: Sequence[Path]) -> Stored:
@@ -120,6 +175,11 @@ def _parquet(files: Sequence[Path]) -> Stored:
 
 def quote_file(file: Path) -> str:
     """The name of one file as DuckDB reads it: as a pattern, in which some characters stand for others."""
+    try:
+        str(file).encode()
+    except UnicodeEncodeError:
+        what = f"the name of {file.name!a} is not UTF-8"
+        raise DataError(ErrorCode.DATA, what, fix="give the file another name") from None
     return quote_text("".join(f"[{letter}]" if letter in "[*?" else letter for letter in str(file)))
 
 
@@ -185,12 +245,6 @@ def find_delimiter(header: str) -> str:
     return max(_DELIMITERS, key=lambda each: len(next(csv.reader([header], delimiter=each), [])))
 
 
-def read_decimal_comma(column: str) -> str:
-    """A text as a number is written in SQL, where it may have a decimal comma: 1.234,5 is 1234.5, and 1.5 itself."""
-    with_comma = f"regexp_full_match({column}, '[+-]?([0-9]{{1,3}}([.][0-9]{{3}})+|[0-9]+),[0-9]+')"
-    return f"CASE WHEN {with_comma} THEN replace(replace({column}, '.', ''), ',', '.') ELSE {column} END"
-
-
 def frame_table(connection: DuckDBPyConnection, table: str, frame: object, position: int) -> Stored:
     """A data frame that is handed over, to be read from where it is."""
     import pyarrow
@@ -199,9 +253,10 @@ def frame_table(connection: DuckDBPyConnection, table: str, frame: object, posit
         arrow = pyarrow.table(frame)
     except (TypeError, ValueError, OverflowError, pyarrow.ArrowException) as problem:
         first = (str(problem).splitlines() or [""])[0][:120]
-        raise DataError(
-            ErrorCode.DATA, f"data for {table} is not a table: {first}", fix="hand over a pandas, polars or Arrow table"
-        ) from None
+        fix = "hand over a pandas, polars or Arrow table"
+        if hasattr(frame, "columns"):
+            fix = "give each column a name of its own and values of one type, or leave out those that are not declared"
+        raise DataError(ErrorCode.DATA, f"data for {table} is not a table: {first}", fix=fix) from None
     try:
         connection.register(f"frame_{position}", arrow)
     except duckdb.Error as problem:

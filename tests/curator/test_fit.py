@@ -14,6 +14,7 @@ from tests.support.ledgers import spent
 import tacit
 from tacit.aggregates.registry import read_question as parse
 from tacit.curator.curator import Curator
+from tacit.curator.fit import release_fit
 from tacit.curator.prepare import prepare
 from tacit.curator.resources import budget_limits, open_engine
 from tacit.curator.tables import table_schemas
@@ -414,3 +415,19 @@ def test_the_public_door_is_tacit_open(tmp_path):
         model = curator.analyst("ada").fit(logistic(), QUESTION, target="died", epsilon=8)
         rows = model.encoding_.table({"age": list(range(0, 110, 5)), "ward": ["A"] * 22})
         assert np.mean(model.predict(rows) == (np.arange(0, 110, 5) > 60)) > 0.7
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_how_many_rows_there_are_decides_of_no_fit(tmp_path, missing):
+    # With a person more or less: were the true number compared with any limit, an analyst could move it there by the
+    # number of columns, and a model of a tiny epsilon would tell whether the person is in the data.
+    data = frame()
+    with opened(tmp_path, data.slice(0, len(data) - missing)) as curator:
+        for rows in (1, 1198, 1199, 1200, 1201):
+            limits = {"rows": rows, "most_cells": 2 * rows}  # the age, and a constant beside it
+            model = LogisticRegression(missing=0, rows=1200)
+            ages = "SELECT age, died FROM visits"
+            release_fit(model, ages, "died", "ada", curator, Fraction(rows, 10**6), 1e-7, **limits)
+            with pytest.raises(Refused) as caught:
+                release_fit(model, ages, "died", "ada", curator, 1, 1e-7, rows=rows, most_cells=2 * rows - 1)
+            assert caught.value.code is ErrorCode.TOO_LARGE

@@ -15,7 +15,7 @@ from tests.support.command import run_command
 
 import tacit
 from tacit.accounting.filters import GRAINS_PER_EPSILON
-from tacit.errors import Failed, Refused, TacitError
+from tacit.errors import Refused, TacitError
 from tacit.learn import ElasticNet, HistGradientBoostingClassifier, KMeans, LinearSVC, LogisticRegression, Ridge
 from tacit.serve import fit_requests, response_models
 from tacit.serve.response_models import (
@@ -273,7 +273,7 @@ def test_no_request_for_a_fit_does_more_than_fit(client, served, changed, what):
     assert served.curator.ledger.overall() == before
 
 
-def test_a_fit_with_too_many_features_is_refused_and_one_with_too_many_rows_fails(served, monkeypatch):
+def test_a_fit_of_too_many_numbers_is_refused_by_public_ones(served, monkeypatch):
     monkeypatch.setattr(fit_requests, "MAX_FEATURES", 3)
     with tacit.connect(served.http, served.key("ben"), cafile=served.cafile) as ben:
         before = ben.budget.own.spent.epsilon
@@ -282,9 +282,13 @@ def test_a_fit_with_too_many_features_is_refused_and_one_with_too_many_rows_fail
                 LogisticRegression(missing=0, rows=200), "SELECT age, ward, paid FROM visits", target="paid", epsilon=1
             )
         assert ben.budget.own.spent.epsilon == before
-        monkeypatch.setattr(fit_requests, "MAX_FIT_CELLS", 399)  # there are 200 patients, and a constant beside the age
-        with pytest.raises(Failed):  # and is charged: whether there are so many is not told for free
-            ben.fit(LogisticRegression(missing=0, rows=200), "SELECT age, paid FROM visits", target="paid", epsilon=1)
+        monkeypatch.setattr(fit_requests, "MAX_FIT_CELLS", 399_999)  # the age, and a constant beside it
+        model = LogisticRegression(missing=0, rows=200)
+        with pytest.raises(Refused, match="make 2 numbers a row, and a server that is made for 200,000 rows takes 1"):
+            ben.fit(model, "SELECT age, paid FROM visits", target="paid", epsilon=1)
+        assert ben.budget.own.spent.epsilon == before
+        monkeypatch.setattr(fit_requests, "MAX_FIT_CELLS", 400_000)
+        ben.fit(model, "SELECT age, paid FROM visits", target="paid", epsilon=1)
         # noise by rho is charged a little less than the epsilon that was named
         assert 0.99 < (ben.budget.own.spent.epsilon - before) / GRAINS_PER_EPSILON <= 1
 

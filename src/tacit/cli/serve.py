@@ -34,6 +34,9 @@ def serve(
     seats: Annotated[int, typer.Option(help="Questions that run or wait; more are refused as busy.")] = 64,
     rate: Annotated[float, typer.Option(help="Requests a second of one person.")] = 50.0,
     cells: Annotated[int, typer.Option(help="The most values of an answer, groups by columns.")] = 100_000,
+    fit_rows: Annotated[
+        int, typer.Option(help="Models are fitted to about so many rows: a public number.", metavar="ROWS")
+    ] = 200_000,
     time_limit: Annotated[
         float, typer.Option(help="Seconds that the engine may work on a question.", metavar="SECONDS")
     ] = 300.0,
@@ -86,6 +89,7 @@ def serve(
         ("seats", seats, 1, 10**6),
         ("rate", rate, 0.001, 10**6),
         ("cells", cells, 1, 10**8),
+        ("fit-rows", fit_rows, 1, 10**10),
         ("time-limit", time_limit, 0.1, 10**6),
         *(("alert-at", share, 0.01, 1) for share in alert_at or ()),
     ):
@@ -104,6 +108,7 @@ def serve(
         seats=max(workers, seats),
         rate=rate,
         cells=cells,
+        fit_rows=fit_rows,
         limit=time_limit,
         proxies=networks_of(proxy or []),
         proxy_protocol=proxy_protocol,

@@ -29,6 +29,7 @@ from tacit.canonical import canonical_text
 from tacit.curator.ask import settle
 from tacit.curator.features import bind_feature
 from tacit.curator.fit_charge import calibrate_to_charge
+from tacit.engines.deadline import time_limit
 from tacit.engines.unit_rows import OneRowPerUnit
 from tacit.errors import ErrorCode, ParameterError, Refused, TacitError
 from tacit.learn.feature_encoding import FeatureEncoding
@@ -85,6 +86,7 @@ def release_fit(
     most_features: int | None = None,
     most_classes: int | None = None,
     most_cells: int | None = None,
+    rows: int = 0,
     most_levels: int | None = None,
     most_tree_cells: int | None = None,
     most_weights: int | None = None,
@@ -93,8 +95,9 @@ def release_fit(
     """The plan of a fit, and the claim with its released weights; or Refused, at no cost.
 
     A server sets the limits: features, classes, levels of trees, sums that are kept for a split, the weights of a
-    network and how long the declared rows take it are public numbers, and too many are refused; `most_cells` and
-    `most_seconds` are as `release` says.
+    network and how long the declared rows take it are public numbers, and too many are refused. So are more numbers
+    than `most_cells`, which are memory and work, where there would be `rows` rows; that is for how many the server is
+    made, and not how many there are. `most_seconds` is also how long training may take, as `release` says.
     """
     policy, price = curator.policy.asked_by(analyst), to_rational_between("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
     if dialect is not None:
@@ -103,8 +106,7 @@ def release_fit(
     if not is_whole(price):  # it may be known from before epsilons were rounded
         former = ChargedFit.make(estimator, text, target, policy, price, delta)
         study = former if curator.ledger.knows_only(former.key, study.key) else study
-    rows = getattr(curator.engine, "rows", None)
-    if rows is None:
+    if not hasattr(curator.engine, "rows"):
         fix = "ask the owner for a copy of the data in DuckDB or Parquet"
         raise Refused(ErrorCode.UNSUPPORTED, "models are fitted where DuckDB holds the data", fix=fix)
     if most_features is not None and len(study.features.names) > most_features:
@@ -112,9 +114,25 @@ def release_fit(
         raise Refused(ErrorCode.TOO_LARGE, what, fix="select fewer columns, or group their keys by CASE")
     if most_classes is not None and study.plan.loss.outputs > most_classes:
         raise refuse_many_classes(study.plan.loss.outputs, most_classes)
+    _check_size(study, rows, most_cells)
     _check_trees(study.plan, most_levels, most_tree_cells)
     _check_network(study.plan, most_weights, most_seconds)
-    return study, settle(study, lambda: study.release(curator, most_cells, most_seconds), analyst, curator, request)
+    return study, settle(study, lambda: study.release(curator, most_seconds), analyst, curator, request)
+
+
+def _check_size(study: ChargedFit, rows: int, most_cells: int | None) -> None:
+    """Refuse a fit that takes more memory and work than a server has. Public facts decide it.
+
+    **Rule.** How many rows there are decides nothing: where a fit fails because of them, whoever chooses the number of
+    columns compares them with any number, and pays for a model of an epsilon as small as they like.
+    """
+    columns, outputs = len(study.features.names) + 1, study.plan.loss.outputs
+    if most_cells is not None and rows * columns * outputs > most_cells:
+        what = f"the columns and classes make {columns * outputs:,} numbers a row, and a server that is made for "
+        what += f"{rows:,} rows takes {most_cells // rows:,} at most"
+        raise Refused(
+            ErrorCode.TOO_LARGE, what, fix="select fewer columns, group their keys by CASE, or name fewer classes"
+        )
 
 
 def _check_trees(plan: Any, most_levels: int | None, most_cells: int | None) -> None:
@@ -198,25 +216,19 @@ class ChargedFit:
         """The tables that the engine reads, private and public ones."""
         return scanned_tables(self.node.source)
 
-    def release(self, curator: OpenCurator, most_cells: int | None = None, most_seconds: float | None = None) -> bytes:
+    def release(self, curator: OpenCurator, most_seconds: float | None = None) -> bytes:
         """The released weights, ready to be stored.
 
-        `most_cells` limits rows times features times outputs, which is memory and work, and `most_seconds` how long a
-        network takes by an estimate. Whether one is reached depends on rows, so a fit that reaches it has failed: the
-        charge stays, and the error is that of every failure.
+        `most_seconds` limits how long a network is trained, by the clock. Whether it is reached may depend on rows, so
+        a fit that reaches it has failed: the charge stays, and the error is that of every failure.
         """
         table = curator.engine.rows(self.node)  # type: ignore[attr-defined]  # `fit` saw it; rows, which stay here
-        cells = table.num_rows * (len(self.features.names) + 1) * self.plan.loss.outputs
-        if most_cells is not None and cells > most_cells:
-            raise MemoryError("the rows of a fit are more than the server takes")
-        method = self.plan.method
-        seconds = method.estimate_seconds(table.num_rows) if isinstance(method, NetworkTraining) else 0.0
-        if most_seconds is not None and seconds > most_seconds:
-            raise MemoryError("training on the rows takes longer than the server takes")
         names = [feature.name for feature in self.features.all]
         columns = dict(zip(names, table.columns, strict=False))
         labels = self.estimator._encode(_to_labels(table.columns[-1]))
-        return encode_weights(self.plan.weights(self.features.table(columns), labels, refresh_bits(curator.bits)))
+        with time_limit(most_seconds):
+            weights = self.plan.weights(self.features.table(columns), labels, refresh_bits(curator.bits))
+        return encode_weights(weights)
 
     def model(self, claim: Reservation) -> PrivateLinearModel:
         """The estimator with the stored weights."""

@@ -8,6 +8,7 @@ the server would (`learn/released_weights.py`).
 from __future__ import annotations
 
 import json
+import logging
 from fractions import Fraction
 from typing import Any
 
@@ -19,9 +20,11 @@ from tacit.extras import missing_extra
 from tacit.ledger.entries import Reservation
 from tacit.serve.models import FitBody, parse_number
 
+_log = logging.getLogger("tacit.serve")
 MAX_FEATURES = 500
 MAX_CLASSES = 50
-MAX_FIT_CELLS = 20_000_000  # rows times features, times classes where there are more than two: 160 MB
+MAX_FIT_ROWS = 200_000  # that a server is made for
+MAX_FIT_CELLS = 100_000_000  # these rows times features, times classes where there are more than two: 800 MB
 ESTIMATORS = (
     "LogisticRegression",
     "LinearSVC",
@@ -41,11 +44,14 @@ ESTIMATORS = (
 MAX_TREE_LEVELS = 200  # trees times levels: each is a pass over the rows
 MAX_TREE_CELLS = 2**22  # sums that are kept for a split
 MAX_WEIGHTS = 50_000  # of a network: each is some twenty bytes in the reply and in the ledger
-MAX_SECONDS = 120.0  # that training a network takes, by an estimate
+MAX_SECONDS = 120.0  # that training a network takes: by an estimate for the declared rows, and by the clock
 
 
-def fit_for_analyst(curator: Curator, analyst: str, form: FitBody, request: str) -> dict[str, Any]:
-    """Fit a model and return what the client needs of it; or Refused, at no cost."""
+def fit_for_analyst(
+    curator: Curator, analyst: str, form: FitBody, request: str, rows: int = MAX_FIT_ROWS
+) -> dict[str, Any]:
+    """Fit a model and return what the client needs of it; or Refused, at no cost. `rows` is for how many the server is
+    made, a public number."""
     epsilon, delta = parse_number("epsilon", form.epsilon), parse_number("delta", form.delta)
     study, claim = release_fit(
         _make_estimator(form),
@@ -60,12 +66,21 @@ def fit_for_analyst(curator: Curator, analyst: str, form: FitBody, request: str)
         most_features=MAX_FEATURES,
         most_classes=MAX_CLASSES,
         most_cells=MAX_FIT_CELLS,
+        rows=rows,
         most_levels=MAX_TREE_LEVELS,
         most_tree_cells=MAX_TREE_CELLS,
         most_weights=MAX_WEIGHTS,
         most_seconds=MAX_SECONDS,
     )
     return _to_dict(study, claim)
+
+
+def warn_of_rows(curator: Curator, rows: int) -> None:
+    """Tell the owner, in the log, of tables that have more rows than fits are planned for."""
+    for name, read in getattr(curator.engine, "tables", {}).items():
+        table = curator.policy.table(name)
+        if table is not None and not table.public and read.rows > rows:
+            _log.warning("%s has more than %d rows: see --fit-rows, or a fit may take more memory", name, rows)
 
 
 def _make_estimator(form: FitBody) -> Any:

@@ -173,7 +173,9 @@ async def fit(
     request: Request, caller: Caller, form: Annotated[FitBody, Body()], name: IdempotencyKey = ""
 ) -> Response:
     """Fit a model and pay for it. The same fit again is free. `tacit.connect` makes an estimator of what comes back."""
-    found = await _service(request).fit(caller.name, lambda curator: fit_for_analyst(curator, caller.name, form, name))
+    service = _service(request)
+    rows = service.fit_rows
+    found = await service.fit(caller.name, lambda curator: fit_for_analyst(curator, caller.name, form, name, rows))
     return _json_response(found)
 
 

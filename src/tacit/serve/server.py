@@ -28,6 +28,7 @@ from tacit.serve.budget_alerts import THRESHOLDS, BudgetAlerts
 from tacit.serve.connections import Connections
 from tacit.serve.descriptors import connections_allowed
 from tacit.serve.epoch_change import EpochChange
+from tacit.serve.fit_requests import MAX_FIT_ROWS
 from tacit.serve.log_redaction import redact_logs
 from tacit.serve.openid.configuration import ISSUER, OpenIdConfiguration
 from tacit.serve.service import MAX_CELLS, MAX_ENGINE_SECONDS, CuratorService
@@ -54,11 +55,12 @@ class ServerConfig:
     `proxied` says that a proxy on the way to this server speaks TLS: plain connections are then accepted from
     elsewhere. The word of `proxies` is taken for who calls over HTTP, and over PostgreSQL's protocol where they speak
     the PROXY protocol; `proxied` without any is one on this machine. `rate` is how many requests a second a person may
-    make, `cells` the most values of an answer, `limit` the seconds that the engine may work on a question,
-    `connections` how many there may be, by default what the system has descriptors for. `postgres_programs` is the
-    folder of the PostgreSQL programs that answer statements about the catalog; without it those of the extra do.
-    `alert_at` are the shares of a budget at which the owner is alerted, and `webhook` is where that is posted to.
-    `openid` is the identity provider with which people sign in to the console; without `passwords` with nothing else.
+    make, `cells` the most values of an answer, `fit_rows` to about how many rows models are fitted, `limit` the seconds
+    that the engine may work on a question, `connections` how many there may be, by default what the system has
+    descriptors for. `postgres_programs` is the folder of the PostgreSQL programs that answer statements about the
+    catalog; without it those of the extra do. `alert_at` are the shares of a budget at which the owner is alerted, and
+    `webhook` is where that is posted to. `openid` is the identity provider with which people sign in to the console;
+    without `passwords` with nothing else.
     """
 
     host: str = "127.0.0.1"
@@ -73,6 +75,7 @@ class ServerConfig:
     proxies: tuple[Network, ...] = ()
     proxy_protocol: bool = False
     cells: int = MAX_CELLS
+    fit_rows: int = MAX_FIT_ROWS
     limit: float = MAX_ENGINE_SECONDS
     connections: int | None = None
     postgres_programs: Path | None = None
@@ -184,6 +187,7 @@ async def serve_curator(
         seats=settings.seats,
         rate=settings.rate,
         cells=settings.cells,
+        fit_rows=settings.fit_rows,
         limit=settings.limit,
     )
     connections = Connections(settings.connections or connections_allowed())

@@ -28,6 +28,7 @@ from tacit.plan.question import Question
 from tacit.policy.model import Policy
 from tacit.serve.background import BackgroundProcess, ProcessClosed
 from tacit.serve.cache import CachedAnswer, RepeatedAnswer
+from tacit.serve.fit_requests import MAX_FIT_ROWS, warn_of_rows
 from tacit.serve.limits import RateLimiter
 from tacit.serve.open_epoch import OpenEpoch
 from tacit.serve.scheduler import Scheduler, stopping
@@ -73,6 +74,7 @@ class CuratorService:
         rate: float = 50.0,
         first: float = SMALLEST_BUCKET,
         cells: int = MAX_CELLS,
+        fit_rows: int = MAX_FIT_ROWS,
         limit: float = MAX_ENGINE_SECONDS,
     ) -> None:
         if workers < 1 or seats < workers:
@@ -82,6 +84,7 @@ class CuratorService:
         self.workers = workers
         self._first = first
         self._cells = cells
+        self.fit_rows = fit_rows
         self._limit = limit
         self._seats = seats
         self._background = BackgroundProcess()
@@ -256,6 +259,7 @@ class CuratorService:
             epoch.close()
 
     def _open_epoch(self, curator: Curator, *, owned: bool) -> OpenEpoch:
+        warn_of_rows(curator, self.fit_rows)
         planner = Planner(
             curator.policy,
             knows_only=curator.ledger.former_lookup(KEY_VERSION),

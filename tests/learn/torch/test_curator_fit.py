@@ -10,8 +10,9 @@ from tests.support.ledgers import spent
 from torch import nn
 
 from tacit.curator.fit import ChargedFit, release_fit
+from tacit.engines.deadline import TimeLimit, seconds_left
 from tacit.errors import ErrorCode, Failed, ParameterError, Refused
-from tacit.learn.torch import MLPClassifier, MLPRegressor
+from tacit.learn.torch import MLPClassifier, MLPRegressor, estimators
 
 pytestmark = pytest.mark.slow
 
@@ -110,7 +111,16 @@ def test_work_is_limited_by_public_numbers(curator):
     assert spent(curator, "ada") == 0
 
 
-def test_rows_that_take_longer_than_the_declared_ones_end_in_a_failure_that_is_charged(curator):
+def test_training_that_reaches_the_time_limit_is_a_failure_that_is_charged(curator, monkeypatch):
+    passes = []
+
+    def look() -> None:
+        passes.append(seconds_left())
+        if len(passes) == 3:
+            raise TimeLimit
+
+    monkeypatch.setattr(estimators, "seconds_left", look)
     with pytest.raises(Failed):
-        release_fit(network(rows=1, batch_size=1, epochs=50), QUESTION, "died", "ada", curator, 1, 1e-7, most_seconds=1)
+        release_fit(network(), QUESTION, "died", "ada", curator, 1, 1e-7, most_seconds=100)
     assert 0.99 < float(spent(curator, "ada")) <= 1
+    assert all(0 < left <= 100 for left in passes) and len(passes) == 3

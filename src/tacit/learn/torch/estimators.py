@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from tacit.arithmetic import Number, to_integer, to_rational_between
+from tacit.engines.deadline import seconds_left
 from tacit.errors import ParameterError
 from tacit.learn.facts import BitSource, Bounds, Missing
 from tacit.learn.labels import check_classes, check_discrete, encode_labels
@@ -25,6 +26,7 @@ from tacit.learn.losses import Array
 from tacit.learn.network import MOST_NUMBERS, NetworkLoss, NetworkTraining
 from tacit.learn.noise import GridGaussian
 from tacit.learn.one import OneShotEstimator, ReleasePlan, scale_rows
+from tacit.learn.read_rows import read_new_rows
 from tacit.learn.ridge import Ridge
 from tacit.learn.torch.accountant import Sampling, TrainingPlan, dyadic_rate
 from tacit.learn.torch.private import Private
@@ -66,8 +68,9 @@ class PerceptronPlan(ReleasePlan[TrainedRelease]):
         """The weights after the last step as one vector, for rows as they lie and labels as the loss takes them.
 
         **Theorem.** They are a function of the noisy sums of all steps and of random numbers that are drawn before a
-        row is read: what `privacy_loss` says is lost. No row makes it fail: a row whose gradient is not finite adds
-        nothing to a sum (`exact`), and weights that have left the range of floats are put back to its ends.
+        row is read: what `privacy_loss` says is lost. No row makes it fail, but for a time limit, which ends it between
+        two passes: a row whose gradient is not finite adds nothing to a sum (`exact`), and weights that have left the
+        range of floats are put back to its ends.
         """
         release, method = self.release, self.method
         with torch.random.fork_rng(devices=[]):
@@ -91,6 +94,7 @@ class PerceptronPlan(ReleasePlan[TrainedRelease]):
             assert private.plan == release.training
             for _ in range(private.epochs):
                 for rows, targets in private.loader:
+                    seconds_left()
                     private.step(_LOSSES[self.loss.name](network(rows), targets))
         found: Array = (
             torch.cat([each.detach().flatten() for each in network.parameters()]).nan_to_num().double().numpy()
@@ -243,7 +247,7 @@ class _Perceptron(OneShotEstimator):
     def _scores(self, X: npt.ArrayLike) -> Array:
         """What the network returns for rows that are read as those of the fit were, in double precision."""
         check_is_fitted(self)
-        features = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=self._finite())
+        features = read_new_rows(self, X)
         found = torch.from_numpy(scale_rows(self._facts, features))
         with torch.no_grad():
             for layer in self.network_:

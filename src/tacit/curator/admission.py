@@ -113,7 +113,8 @@ def find_name_refusal(plan: AnyPlan, analyst: str, request: str, ledger: Ledger)
 def find_second_step(plan: AnyPlan, analyst: str, history: LedgerReader | None) -> AnyPlan:
     """The plan that follows from a clip, where this analyst has paid for that; else the plan as it is.
 
-    What others have asked shows in nothing: without a charge of the analyst's own, the stored clip is not read.
+    What others have asked shows in no explanation: without a charge of the analyst's own, the stored clip is not read.
+    What it cost them is in the totals of all (`docs/guide/threat-model.md`).
     """
     if history is None or not isinstance(plan, ClipChoicePlan):
         return plan

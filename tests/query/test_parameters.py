@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import tracemalloc
 from decimal import Decimal
 
 import numpy
@@ -10,9 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.errors import ParameterError, Refused
+from tacit.errors import ErrorCode, ParameterError, Refused
+from tacit.query import parameters
 from tacit.query.lexer import QUESTION, scan
 from tacit.query.parameters import bind_parameters, write_literal
+from tacit.query.refusals import MAX_CHARACTERS
 
 SQL = "SELECT COUNT(*) FROM visits WHERE a = $1"
 VALUES = st.one_of(
@@ -156,3 +159,31 @@ def test_a_subclass_is_written_as_the_value_that_it_is(value, written):
 def test_what_numpy_has_and_questions_do_not_is_an_error(value):
     with pytest.raises(ParameterError, match="is no value that can be written"):
         bind_parameters(SQL, [value])
+
+
+def test_a_value_in_many_places_is_refused_before_anything_is_joined(monkeypatch):
+    """16,000 places of a literal of 49,000 characters would be a text of 784 million."""
+    monkeypatch.setattr(parameters, "_join", None)
+    tracemalloc.start()
+    try:
+        with pytest.raises(Refused, match="with its values; 50,000 is the most") as error:
+            bind_parameters("SELECT " + "$1," * 16_000, [["y" * 995] * 49])
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+    assert error.value.code is ErrorCode.TOO_LARGE and error.value.fix
+
+
+def test_a_text_beyond_the_bound_is_refused_before_it_is_read(monkeypatch):
+    monkeypatch.setattr(parameters, "scan", None)
+    with pytest.raises(Refused) as error:
+        bind_parameters("SELECT " + "$1," * 150_000, [1])
+    assert error.value.code is ErrorCode.TOO_LARGE
+
+
+def test_a_question_with_its_values_may_be_as_long_as_one_without():
+    # 'SELECT ' and a value of a characters, with its quotes and a space on either side: 7 + a + 4
+    a = MAX_CHARACTERS - 11
+    assert len(bind_parameters("SELECT $1", ["x" * a])) == MAX_CHARACTERS
+    with pytest.raises(Refused, match="the question has 50,001 characters"):
+        bind_parameters("SELECT $1", ["x" * (a + 1)])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
 import csv
 import io
+import itertools
 import json
 import logging
 import re
@@ -13,6 +15,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from fractions import Fraction
@@ -37,6 +40,7 @@ from tacit.accounting.receipt import Receipt
 from tacit.answers.answer import Answer
 from tacit.answers.chart import chart_column
 from tacit.answers.columns import AnswerColumn, IntervalKind
+from tacit.errors import Refused
 from tacit.ledger.verify import check_receipt
 from tacit.policy.load import load
 from tacit.privacy.loss import LaplaceNoise
@@ -44,11 +48,11 @@ from tacit.query.types import Type
 from tacit.sampling.bits import ReplayBits
 from tacit.serve import credentials
 from tacit.serve.authentication import Authenticator
-from tacit.serve.console import estimate, view_models
+from tacit.serve.console import estimate, learn_pages, view_models
 from tacit.serve.console.answer_charts import draw_chart
 from tacit.serve.console.distinguishing_game import DistinguishingGame
 from tacit.serve.console.learn_pages import max_guessed_share, run_attacks
-from tacit.serve.console.requests import CONTENT_SECURITY_POLICY
+from tacit.serve.console.requests import CONTENT_SECURITY_POLICY, LongWork
 from tacit.serve.console.sessions import AskedQuestion, ConsoleSession, SessionStore
 from tacit.serve.credentials import Role
 from tacit.serve.http import build_app
@@ -115,6 +119,14 @@ def test_pages_are_for_those_who_signed_in(visitor):
         response = someone.get(f"/{page}")
         assert (response.status_code, response.headers["location"]) == (303, "/console/sign-in")
     assert someone.get("/ask", **{"HX-Request": "true"}).headers["HX-Redirect"] == "/console/sign-in"
+
+
+@pytest.mark.parametrize("entry", ["0", "x", "-1", "1" * 20, "1" * 5000, "\u0662", "2.5"])
+@pytest.mark.parametrize("page", ["answers/{}", "answers/{}.csv", "receipts/{}.json"])
+def test_an_entry_that_is_no_number_of_one_is_not_there(page, entry, visitor, ada):
+    address = f"/{page.format(entry)}"
+    assert visitor().get(address).status_code == 303
+    assert ada.get(address).status_code == 404
 
 
 def test_signing_out_ends_the_session_and_not_only_its_cookie(signed):
@@ -220,7 +232,14 @@ def test_a_form_without_the_token_of_its_session_does_nothing(path, olga, ada, s
 
 @pytest.mark.parametrize(
     "headers",
-    [{"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Origin": "https://elsewhere.example"}],
+    [
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Origin": "https://elsewhere.example"},
+        {"Origin": "null"},
+        {"Origin": "http://["},  # no address
+        {"Origin": "http://[::1"},
+    ],
 )
 def test_a_form_from_elsewhere_does_nothing_even_with_the_token(headers, ada, visitor, served):
     with unchanged(served):
@@ -693,6 +712,52 @@ def test_an_attack_reads_true_and_rounded_counts_and_not_private_ones():
     # At most 73.1 of 100 on average; 95 or more has chance below 1e-7 even at that.
     assert private.share < 95
     assert max_guessed_share(1.0) == pytest.approx(0.731, abs=1e-3)
+
+
+@pytest.mark.slow
+def test_attacks_of_analysts_keep_no_owner_from_the_ledger(ada, olga, monkeypatch):
+    ended = threading.Event()
+    monkeypatch.setattr(learn_pages, "run_attacks", lambda *_: ended.wait(60) and [])
+
+    def attack(_):
+        return ada.post("/learn/attack", questions="50")
+
+    with concurrent.futures.ThreadPoolExecutor(20) as pool:
+        try:
+            playing = [pool.submit(attack, n) for n in range(20)]
+            refused = list(itertools.islice(concurrent.futures.as_completed(playing, timeout=30), 17))
+            # One of ada's runs and two wait; the others are refused, and name what can be done.
+            assert {each.result().status_code for each in refused} == {503}
+            assert "wait for one of them" in refused[0].result().text
+            assert olga.get("/owner").status_code == 200
+            assert olga.post("/owner/verify").status_code == 200
+            assert olga.get("/owner/registry.json").status_code == 200
+        finally:
+            ended.set()
+        assert sorted(each.result().status_code for each in playing) == [200] * 3 + [503] * 17
+
+
+def test_of_each_person_one_long_piece_of_work_runs_and_two_wait():
+    async def work():
+        queue, running = LongWork(), []
+        ended = asyncio.Event()
+
+        async def run(person):
+            async with queue.place(person):
+                running.append(person)
+                await ended.wait()
+
+        tasks = [asyncio.create_task(run("ada")) for _ in range(4)] + [asyncio.create_task(run("olga"))]
+        await asyncio.sleep(0.01)
+        assert running == ["ada"] and [task.done() for task in tasks] == [False, False, False, True, False]
+        with pytest.raises(Refused, match="3 of ada's"):
+            await tasks[3]
+        ended.set()
+        await asyncio.gather(*tasks[:3], tasks[4])
+        assert running == ["ada"] * 3 + ["olga"]
+        await run("ada")  # and nothing is left of what was counted
+
+    asyncio.run(work())
 
 
 def test_the_attack_can_be_played(ada, served):

@@ -1,4 +1,4 @@
-"""Wrong keys and passwords: tries at once count each other, waits grow and end, and nobody is locked out."""
+"""Wrong keys and passwords: tries at once count each other, waits grow and end, and places are shared."""
 
 from __future__ import annotations
 
@@ -76,10 +76,11 @@ def test_of_150_guesses_at_once_over_the_wire_few_are_checked_and_the_right_pass
         for line in lines:
             if not isinstance(line, BaseException):
                 with contextlib.suppress(ConnectionError):
-                    assert b"28P01" in (await asyncio.wait_for(line[0].read(), 20) or b"28P01")
+                    told = await asyncio.wait_for(line[0].read(), 20)
+                    assert not told or b"28P01" in told or b"too many tries from this address" in told
                 line[1].close()
-        # No more than one address may have waiting; the others were closed before they were checked.
-        assert 10 <= len(checked) <= 64
+        # No more than one account may have waiting; the others were refused or closed before they were checked.
+        assert 10 <= len(checked) <= 24
         connection = await asyncpg.connect(
             host="127.0.0.1",
             port=port,
@@ -152,6 +153,86 @@ def test_the_right_password_is_checked_at_once_elsewhere_and_soon_at_an_address_
         assert (await console.check("ada", password, "192.0.2.1")).name == "ada"
         assert time.monotonic() - started >= 0.9  # it had to wait, and it was let in
         await service.close()
+
+    asyncio.run(work())
+
+
+async def occupy(attempts, account, count, address="192.0.2.1"):
+    """So many wrong tries at once; the tasks of those that wait."""
+    ended = asyncio.Event()
+
+    async def fail():
+        async with attempts.trying(account, address):
+            await ended.wait()
+
+    tasks = [asyncio.create_task(fail()) for _ in range(count)]
+    await asyncio.sleep(0)
+    return [task for task in tasks if not (task.done() and task.exception())]
+
+
+async def is_let_in(attempts, account, address="192.0.2.1"):
+    with contextlib.suppress(Refused):
+        async with attempts.trying(account, address) as tried:
+            tried.record_success()
+            return True
+    return False
+
+
+async def cancel(tasks):
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def test_whoever_guesses_at_few_accounts_keeps_no_other_from_signing_in(monkeypatch):
+    monkeypatch.setattr(limits, "_FIRST", 0.0)
+
+    async def work():
+        attempts = FailedAttempts()
+        tasks = await occupy(attempts, "ada", 100)
+        assert len(tasks) == 24  # of one account
+        assert not await is_let_in(attempts, "ada")
+        assert await is_let_in(attempts, "ada", "192.0.2.2")
+        tasks += await occupy(attempts, "ben", 100)
+        tasks += await occupy(attempts, "eve", 100)
+        assert len(tasks) == 48 + 1  # and eve's first one, which was of an account without failures
+        for n in range(100):
+            assert await is_let_in(attempts, f"other{n}")
+        await cancel(tasks)
+
+    asyncio.run(work())
+
+
+def test_sixteen_places_are_kept_for_one_try_of_each_account_without_failures(monkeypatch):
+    monkeypatch.setattr(limits, "_FIRST", 0.0)
+
+    async def work():
+        attempts = FailedAttempts()
+        tasks = [task for name in ("ada", "ben") for task in await occupy(attempts, name, 24)]
+        assert len(tasks) == 48
+        attempts.begin("eve", "192.0.2.1")
+        assert not await is_let_in(attempts, "eve")  # who has failed there
+        for n in range(15):
+            kept = await occupy(attempts, f"other{n}", 2)
+            assert len(kept) == 1
+            tasks += kept
+        assert await is_let_in(attempts, "olga")
+        tasks += await occupy(attempts, "other15", 1)
+        assert not await is_let_in(attempts, "olga")  # this is what does not hold: sixteen accounts at once
+        await cancel(tasks)
+        assert await is_let_in(attempts, "olga") and not attempts._waiting
+
+    asyncio.run(work())
+
+
+def test_people_of_an_identity_provider_are_not_one_account(monkeypatch):
+    monkeypatch.setattr(limits, "_FIRST", 0.0)
+
+    async def work():
+        attempts = FailedAttempts()
+        tasks = await occupy(attempts, None, 100)
+        assert len(tasks) == 48 and await is_let_in(attempts, "ada")
+        await cancel(tasks)
 
     asyncio.run(work())
 

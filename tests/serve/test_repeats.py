@@ -6,6 +6,7 @@ import asyncio
 import json
 import shutil
 import ssl
+import tracemalloc
 
 import httpx
 import pytest
@@ -19,7 +20,7 @@ from tacit.ledger.entries import EntryKind
 from tacit.ledger.verify import check_receipt, verify
 from tacit.ledger.witness import Witness
 from tacit.plan.question import Question
-from tacit.serve import credentials
+from tacit.serve import credentials, repeat_fast_path
 from tacit.serve.cache import AnswerCache, CachedAnswer, RepeatedAnswer
 from tacit.serve.service import CuratorService
 
@@ -258,6 +259,29 @@ def test_what_is_not_plainly_a_repeat_is_refused_by_the_application(client, serv
     content = json.dumps({"sql": WARDS, "epsilon": 1, **body})
     assert client.post("/v1/ask", content=content, headers=given).status_code == status
     assert client.post("/v1/ask", content=content[:-1], headers=given).status_code in {400, 401, 406}
+
+
+def test_nothing_of_a_body_is_read_before_its_sender_is_known(client, served, monkeypatch):
+    monkeypatch.setattr(repeat_fast_path, "json", None)
+    monkeypatch.setattr(repeat_fast_path, "QuestionBody", None)
+    given = {"Authorization": "Bearer tacit_wrong_key"}
+    assert client.post("/v1/ask", json={"sql": WARDS, "epsilon": 1}, headers=given).status_code == 401
+
+
+@pytest.mark.parametrize(("places", "key", "status"), [(150_000, "", 401), (15_000, "", 401), (15_000, "ada", 422)])
+def test_a_value_in_many_places_takes_no_more_memory_than_its_request(client, served, places, key, status):
+    """49,000 characters in each of the places are 7 GB, or 700 MB; the request itself has up to 500,000 bytes."""
+    given = {"Authorization": f"Bearer {served.key(key) if key else 'tacit_wrong_key'}"}
+    asked = {"sql": "SELECT " + "$1," * places, "epsilon": 1, "parameters": [["y" * 995] * 49]}
+    tracemalloc.start()
+    try:
+        response = client.post("/v1/ask", json=asked, headers=given)
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+    assert response.status_code == status
+    if key:
+        assert response.json()["error"]["code"] == "too-large"
 
 
 def test_a_repeat_is_counted_under_its_route(client, served):

@@ -16,9 +16,13 @@ import tacit
 from tacit.errors import ErrorCode, Failed, Refused
 from tacit.serve import middleware
 from tacit.serve.addresses import networks_of
+from tacit.serve.authentication import Authenticator
+from tacit.serve.console.requests import Console
+from tacit.serve.http import build_app
 from tacit.serve.log_redaction import RedactingFormatter, redact_logs
 from tacit.serve.metrics import Metrics
 from tacit.serve.middleware import MAX_BODY_BYTES, SECURITY_HEADERS, RequestMiddleware
+from tacit.serve.service import CuratorService
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
 SECRET = "supersecretliteral"
@@ -130,6 +134,35 @@ def test_a_bug_shows_and_logs_nothing_of_its_cause(lines):
     assert sent[0]["status"] == 500 and SECRET.encode() not in sent[1]["body"]
     text = "\n".join(lines)
     assert "ValueError at test_security.py" in text and SECRET not in text
+
+
+@pytest.mark.slow
+def test_a_bug_is_answered_with_the_error_of_the_guide_or_a_page(curator, clinic, monkeypatch, lines):
+    def broken(*_, **__):
+        raise ValueError(f"{SECRET} has the flu")
+
+    async def work():
+        service, authenticator = CuratorService(curator), Authenticator(clinic.people, curator.policy)
+        monkeypatch.setattr(service, "schema", broken)
+        monkeypatch.setattr(Console, "session_of", broken)
+        transport = httpx.ASGITransport(app=build_app(service, authenticator), client=("192.0.2.1", 1))
+        async with httpx.AsyncClient(transport=transport, base_url="http://clinic") as client:
+            bearer = {"Authorization": f"Bearer {clinic.secrets['ada'].key}"}
+            json = await client.get("/v1/schema", headers=bearer)
+            page = await client.get("/console/ask")
+            part = await client.get("/console/ask", headers={"HX-Request": "true"})
+        await service.close()
+        return json, page, part
+
+    json, page, part = asyncio.run(work())
+    assert {json.status_code, page.status_code, part.status_code} == {500}
+    assert json.json()["error"]["code"] == "failed" and "the server failed" in json.json()["error"]["what"]
+    for each in (page, part):
+        assert each.headers["content-type"].startswith("text/html") and "the server failed" in each.text
+    assert "<html" in page.text and "<html" not in part.text
+    assert all(SECRET not in each.text for each in (json, page, part))
+    text = "\n".join(lines)
+    assert text.count("a request failed: ValueError at test_security.py") == 3 and SECRET not in text
 
 
 def test_a_body_that_never_ends_is_cut_off(monkeypatch):

@@ -26,6 +26,7 @@ from tacit.serve.addresses import Network
 from tacit.serve.authentication import Authenticator, Role
 from tacit.serve.budget_alerts import measure_budgets
 from tacit.serve.console import routes
+from tacit.serve.console.requests import Console, is_page
 from tacit.serve.fit_requests import fit_for_analyst
 from tacit.serve.key_authentication import Caller, KeyCheckPool
 from tacit.serve.metrics import Metrics
@@ -49,6 +50,7 @@ from tacit.serve.responses import (
     encode_json,
     error_response,
     error_to_dict,
+    internal_error,
     negotiate_media_type,
 )
 from tacit.serve.service import CuratorService
@@ -87,7 +89,9 @@ def build_app(
     The console is opened by `openid`, where there is one, and by passwords unless these are switched off.
     """
     api = build_api(service, authenticator, metrics := metrics or Metrics())
-    routes.add_console(api, service, authenticator, secure=secure, openid=openid, passwords=passwords)
+    api.state.console = routes.add_console(
+        api, service, authenticator, secure=secure, openid=openid, passwords=passwords
+    )
     route = next(each for each in api.routes if getattr(each, "path", "") == _ASK)
     return RequestMiddleware(
         RepeatFastPath(api, service, authenticator, metrics, path=_ASK, route=route),
@@ -111,6 +115,7 @@ def build_api(service: CuratorService, authenticator: Authenticator, metrics: Me
     api.exception_handler(TacitError)(_handle_tacit_error)
     api.exception_handler(RequestValidationError)(_handle_validation_error)
     api.exception_handler(HTTPException)(_handle_http_error)
+    api.exception_handler(Exception)(_handle_bug)
 
     def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
         return {status: {"model": ErrorResponse, "description": _STATUS_DESCRIPTIONS[status]} for status in statuses}
@@ -287,3 +292,13 @@ async def _handle_http_error(request: Request, error: Exception) -> Response:
         problem = Refused(ErrorCode.PROTOCOL, "the request cannot be read", fix="see /openapi.json")
     request.app.state.metrics.error(str(problem.code))
     return _json_response(error_to_dict(problem), error.status_code, dict(error.headers or {}))
+
+
+async def _handle_bug(request: Request, error: Exception) -> Response:
+    """What nothing else handles: a page for the console, JSON for all others. The guard writes the log line."""
+    problem = internal_error()
+    request.app.state.metrics.error(str(problem.code))
+    console: Console | None = getattr(request.app.state, "console", None)
+    if console is not None and is_page(request):
+        return console.problem(request, problem)
+    return error_response(problem)

@@ -22,7 +22,9 @@ from tacit.serve.addresses import address_group
 
 LONGEST = 4.0  # seconds that a try may have to wait
 _FIRST = 0.25  # seconds after one failure too many; each further one doubles them
-_MOST_WAITING = 64  # tries of one address
+_MOST_WAITING = 64  # tries of one address that wait or are checked
+_MOST_OF_ACCOUNT = 24  # of these, tries of one account
+_KEPT = 4  # one in so many places is kept for accounts without failures
 _MOST_COUNTED = 20  # failures: a minute after the last one, tries are free again
 _MOST = 20_000  # names or addresses kept; those unused for longest are forgotten first
 
@@ -68,9 +70,21 @@ class FailedAttempts:
     Failures are counted for an account from an address and for the address alone, and the longer wait holds. They are
     forgotten at one every six seconds.
 
-    **Nobody is locked out.** No try waits for more than four seconds, and every try is checked then, except where 64 of
-    one address wait already. From an address without failures, a try is checked at once, whatever happens elsewhere.
-    **Nobody learns who exists.** What is counted does not depend on whether the account does.
+    No try waits for more than four seconds, and then it is checked. At a time 24 tries of an account from an address
+    and 64 of the address have a place, in which they wait or are checked; a further one is refused at once. Of the 64
+    places 16 are kept for first tries: of an account that has no failure from this address and no other try in a place.
+
+    **Theorem.** A first try is refused only while first tries of 16 other accounts have places of its address. Proof:
+    it is refused only where all 64 places are taken. Other tries get a place only where fewer than 48 are taken, so
+    they have 48 at most, and the rest are first tries. An account has one of these at a time, by their definition.
+
+    So whoever guesses at one account, or at any that have failed there, keeps no other account from signing in. What
+    does not hold: the account itself can be kept out from the address that the guesses come from, while they last; and
+    so can all accounts there, by guesses at ever new names or keys, which need not exist. From an address without
+    failures, a try is checked at once, whatever happens elsewhere.
+
+    **Nobody learns who exists.** What is counted does not depend on whether the account does. Names are kept as hashes,
+    for the 20,000 that failed last and for the tries in the places, so invented ones take no more memory.
     """
 
     def __init__(self, free: int = 10, per_second: float = 1 / 6) -> None:
@@ -78,17 +92,21 @@ class FailedAttempts:
         self._per_second = per_second
         self._lock = threading.Lock()
         self._failures: OrderedDict[bytes, tuple[float, float]] = OrderedDict()  # how many, and when there were
-        self._waiting: Counter[str] = Counter()
+        self._waiting: Counter[bytes] = Counter()  # by account and address, and by address
 
     @asynccontextmanager
-    async def trying(self, account: str, address: str) -> AsyncIterator[Try]:
-        """Wait as long as a try must; call `record_success` on what is yielded where the password or key was right."""
+    async def trying(self, account: str | None, address: str) -> AsyncIterator[Try]:
+        """Wait as long as a try must; call `record_success` on what is yielded where the password or key was right.
+
+        None is an account that only the check tells: such tries are counted together, and bounded by the address alone.
+        """
         group = address_group(address)
-        if self._waiting[group] >= _MOST_WAITING:
+        names = _names(account, group)
+        if not self._has_place(account, *names):
             fix = f"wait {LONGEST:.0f} seconds"
             what = "too many tries from this address are waiting"
             raise Refused(ErrorCode.RATE, what, fix=fix, retry_after=LONGEST)
-        self._waiting[group] += 1
+        self._waiting.update(names)
         try:
             tried = Try()
             await asyncio.sleep(self.begin(account, group))
@@ -96,17 +114,26 @@ class FailedAttempts:
             if tried.right:
                 self.record_success(account, group)
         finally:
-            self._waiting[group] -= 1
-            if not self._waiting[group]:
-                del self._waiting[group]
+            for name in names:
+                self._waiting[name] -= 1
+                if not self._waiting[name]:
+                    del self._waiting[name]
 
-    def begin(self, account: str, group: str, now: float | None = None) -> float:
+    def _has_place(self, account: str | None, own: bytes, shared: bytes) -> bool:
+        """Whether one more try of an account from an address may wait."""
+        others, all_there = self._waiting[own], self._waiting[shared]
+        if account is not None and others >= _MOST_OF_ACCOUNT:
+            return False
+        is_first = others == 0 and self._add(own, 0, time.monotonic()) == 0
+        return all_there < _MOST_WAITING - (0 if is_first else _MOST_WAITING // _KEPT)
+
+    def begin(self, account: str | None, group: str, now: float | None = None) -> float:
         """Count a try, and return the seconds that it must wait."""
         now = time.monotonic() if now is None else now
         failed = max(self._add(name, 1, now) for name in _names(account, group))
         return min(LONGEST, _FIRST * 2 ** (failed - self._free - 1)) if failed > self._free else 0.0
 
-    def record_success(self, account: str, group: str, now: float | None = None) -> None:
+    def record_success(self, account: str | None, group: str, now: float | None = None) -> None:
         """Forget the failures of an account from an address; of the address itself, only this try."""
         now = time.monotonic() if now is None else now
         own, shared = _names(account, group)
@@ -135,8 +162,8 @@ class Try:
         self.right = True
 
 
-def _names(account: str, group: str) -> tuple[bytes, bytes]:
-    """What failures are counted under, of one length whatever was sent."""
-    both = (f"{group}\0{account}", group)
+def _names(account: str | None, group: str) -> tuple[bytes, bytes]:
+    """What tries and failures are counted under, of one length whatever was sent."""
+    both = (f"{group}\0{account}" if account is not None else f"\0{group}", group)
     own, shared = (hashlib.blake2b(each.encode("utf-8", "surrogatepass"), digest_size=16).digest() for each in both)
     return own, shared

@@ -17,7 +17,7 @@ from tacit.errors import ErrorCode, Refused
 from tacit.serve.addresses import Network, client_address
 from tacit.serve.log_redaction import REQUEST, STRANGER
 from tacit.serve.metrics import Metrics
-from tacit.serve.responses import encode_json, error_to_dict
+from tacit.serve.responses import encode_json, error_to_dict, internal_error
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -83,7 +83,7 @@ class RequestMiddleware:
         except Exception as error:  # noqa: BLE001 - its text may hold anything, so only its kind and place are kept
             _log.error("a request failed: %s at %s", type(error).__name__, _locate_error(error))
             if not visit.status:
-                await visit.refuse(500, Refused(ErrorCode.FAILED, "the server failed", fix="tell the data owner"))
+                await visit.refuse(500, internal_error())
         finally:
             if connection is not None:
                 connection.requests -= 1

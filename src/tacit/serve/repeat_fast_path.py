@@ -70,7 +70,7 @@ class RepeatFastPath:
         await response(scope, receive, send)
 
     def _read(self, scope: Message, body: bytes) -> _RepeatRequest | None:
-        """The repeat that a request plainly is, or None."""
+        """The repeat that a request plainly is, or None; of a body whose sender is not known, nothing is read."""
         found: dict[bytes, bytes] = {}
         for name, value in scope["headers"]:
             if name in _READ:
@@ -85,8 +85,10 @@ class RepeatFastPath:
             return None
         try:
             analyst = self._authenticator.recall(key.decode("latin-1"))
+            if analyst is None:
+                return None
             question = QuestionBody.model_validate(json.loads(body)).question()
-            if analyst is None or not self._service.knows(analyst.name, question):
+            if not self._service.knows(analyst.name, question):
                 return None
             return _RepeatRequest(analyst.name, question, negotiate_media_type(accept.decode("latin-1")))
         except (ValidationError, ValueError, RecursionError, TacitError):

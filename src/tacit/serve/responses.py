@@ -69,6 +69,11 @@ def error_response(error: TacitError) -> Response:
     return Response(encode_json(error_to_dict(error)), status, headers, media_type=JSON)
 
 
+def internal_error() -> Refused:
+    """What is told of a bug: that there is one, and nothing of its cause."""
+    return Refused(ErrorCode.FAILED, "the server failed", fix="tell the data owner")
+
+
 def error_to_dict(error: TacitError) -> dict[str, Any]:
     """An error as plain values. `kind` is the class that a client raises."""
     place = None

@@ -204,6 +204,16 @@ def test_twice_the_text_is_twice_the_work(shape):
     assert looks[1] < 2.2 * looks[0]
 
 
+def test_casts_in_a_row_are_read_once():
+    looks = []
+    for casts in (1, 20):
+        CountedTokens.looks = 0
+        found = CountedTokens(tokenize_statements("SELECT " + " ".join(["x" + "::int" * casts] * 100)))
+        list(CastRewriter(found, POLICY).edits())
+        looks.append(CountedTokens.looks / len(found))
+    assert looks[1] < 2 * looks[0]  # for each token
+
+
 @pytest.mark.parametrize("text", ["x" + "::int" * 21, "1" + "::int" * 21, "x" + "::int" * 3000])
 def test_casts_in_a_row_are_limited(text):
     with pytest.raises(WireError, match="more than 20 casts in a row"):

@@ -14,9 +14,11 @@ import tracemalloc
 
 import pytest
 
-from tacit.serve.pgwire import start_listener
+from tacit.serve.pgwire import execution, start_listener
 from tacit.serve.pgwire.execution import StatementExecutor
 from tacit.serve.pgwire.session import WireSession
+from tacit.serve.pgwire.tacit_schema import find_explained_questions
+from tacit.serve.pgwire.tokens import tokenize_statements
 from tacit.serve.service import CuratorService
 
 SYNC = b"S\0\0\0\4"
@@ -315,3 +317,155 @@ def test_rows_held_for_later_are_bounded_over_all_sessions_and_go_with_their_ses
     while "ada" in held and time.monotonic() < until:
         time.sleep(0.01)
     assert "ada" not in held and not any(portals)
+
+
+def prepare(name: bytes, text: bytes, *types: int) -> bytes:
+    """Parse."""
+    return message(b"P", name + b"\0" + text + b"\0" + struct.pack(f">h{len(types)}I", len(types), *types))
+
+
+def bind(portal: bytes, statement: bytes, *values: bytes) -> bytes:
+    """Bind, with values as text."""
+    given = b"".join(struct.pack(">I", len(value)) + value for value in values)
+    return message(b"B", portal + b"\0" + statement + b"\0\0\0" + struct.pack(">h", len(values)) + given + b"\0\0")
+
+
+def describe(kind: bytes, name: bytes) -> bytes:
+    """Describe."""
+    return message(b"D", kind + name + b"\0")
+
+
+def execute(portal: bytes) -> bytes:
+    """Execute, for all rows."""
+    return message(b"E", portal + b"\0\0\0\0\0")
+
+
+def exchange(client, *messages: bytes) -> list[tuple[bytes, bytes]]:
+    """Send messages and a Sync; what comes back."""
+    client.socket.sendall(b"".join(messages) + SYNC)
+    return client.until(b"Z")
+
+
+def test_a_value_in_many_places_takes_no_more_memory_than_its_message(raw):
+    """A list of 3,300 numbers of 41 digits in 1,000 places would be a text of 140 million characters."""
+    text = b"SELECT COUNT(*) FROM visits WHERE " + b" OR ".join([b"cost=$1"] * 1_000)
+    value = b"{" + b",".join([b"1e40"] * 3_300) + b"}"
+    with raw() as client:
+        client.login(**{"tacit.epsilon": "0.1"})
+        for last in (describe(b"P", b""), execute(b"")):
+            tracemalloc.start()
+            try:
+                found = exchange(client, prepare(b"", text, 1231), bind(b"", b"", value), last)
+                assert tracemalloc.get_traced_memory()[1] < 20_000_000
+            finally:
+                tracemalloc.stop()
+            assert b"C54000" in dict(found)[b"E"]
+        assert b"C22003" in dict(exchange(client, prepare(b"", text, 1231), bind(b"", b"", b"{1e400}")))[b"E"]
+
+
+@pytest.fixture
+def costs(served, monkeypatch):
+    """What each message of ada counted as, once nobody else is there."""
+    found, delay = [], served.listener.wire._services.messages.delay
+
+    def noted(name, cost):
+        if name == "ada":
+            found.append(cost)
+        return delay(name, cost)
+
+    monkeypatch.setattr(served.listener.wire._services.messages, "delay", noted)
+    return found
+
+
+def test_a_statement_that_is_read_again_is_charged_by_its_size(raw, costs):
+    """Read again, 128 characters of a statement, or 32 bytes of values, count as one message."""
+    text = b"SELECT COUNT(*) FROM visits WHERE age = $1" + b" OR age = $1" * 500
+    with raw() as client:
+        client.login(**{"tacit.epsilon": "0.1"})
+        exchange(client, prepare(b"s", text))
+        costs.clear()
+        again = [describe(b"S", b"s"), describe(b"S", b"s"), describe(b"P", b""), execute(b"")]
+        assert b"E" not in dict(exchange(client, bind(b"", b"s", b"7" + b" " * 18), *again))
+    assert len(costs) == 6
+    assert all(cost > len(text) / 128 for cost in costs[1:5]) and costs[0] < 3 and costs[5] == 1
+
+
+def test_a_statement_without_parameters_is_edited_once(raw, costs, monkeypatch):
+    edited, adapt = [], execution.adapt_to_parser
+    monkeypatch.setattr(execution, "adapt_to_parser", lambda *given: edited.append(given) or adapt(*given))
+    text = b"SELECT COUNT(*) FROM visits WHERE age = 7" + b" OR age = 7" * 500
+    with raw() as client:
+        client.login(**{"tacit.epsilon": "0.1"})
+        exchange(client, prepare(b"s", text))
+        costs.clear()
+        again = [*[describe(b"S", b"s")] * 3, bind(b"", b"s"), describe(b"P", b""), execute(b"")]
+        assert b"E" not in dict(exchange(client, *again))
+        assert len(edited) == 1 and costs[0] > len(text) / 128 and all(cost < 2 for cost in costs[1:])
+        client.query("CREATE TEMP VIEW v AS SELECT ward FROM wards")  # which a question may name
+        costs.clear()
+        exchange(client, describe(b"S", b"s"))
+        assert len(edited) == 3 and costs[0] > len(text) / 128
+
+
+def test_a_cursor_that_was_not_asked_is_charged_by_its_size(raw, costs):
+    text = "SELECT relname FROM pg_class" + " /* catalog */" * 500
+    with raw() as client:
+        client.login()
+        client.query(f"DECLARE c CURSOR WITH HOLD FOR {text} LIMIT 1")
+        costs.clear()
+        client.query("SELECT 1; FETCH c")
+        client.query("SELECT 1; FETCH c")
+    assert costs[1] > len(text) / 128 and costs[3] == 1
+
+
+def test_values_of_portals_take_what_was_sent(raw, served):
+    """Decoded, 99,900 numbers take 10 MB; sent they are 200,000 bytes."""
+    values = [b"{" + b",".join([b"7"] * 9_990) + b"}"] * 10
+    text = b"SELECT COUNT(*) FROM visits WHERE " + b" OR ".join(b"cost = ANY($%d)" % i for i in range(1, 11))
+    with raw() as client:
+        client.login()
+        client.query("BEGIN")
+        exchange(client, prepare(b"p", text, *[1231] * 10))
+        tracemalloc.start()
+        try:
+            for number in range(4):
+                assert dict(exchange(client, bind(b"c%d" % number, b"p", *values)))[b"2"] == b""
+            assert tracemalloc.get_traced_memory()[0] < 2 * 4 * 200_000
+        finally:
+            tracemalloc.stop()
+        assert served.listener.wire._services.held["ada"] > 4 * 199_000
+
+
+DECLARED = b" CURSOR FOR SELECT ward FROM wards WHERE beds IN (1" + b", 1" * 500 + b")\0"
+VIEWED = " AS SELECT ward /* {} */ FROM wards\0".format("\N{OLD PERSIAN SIGN A}" * 45_000).encode()  # of four bytes
+KEPT = {
+    "values": [prepare(b"p", b"SELECT $1::text"), bind(b"a", b"p", b"x" * 199_000), bind(b"b", b"p", b"x" * 199_000)],
+    "statements": [prepare(b"a", b"SELECT 1" + b" + 1" * 1_000), prepare(b"b", b"SELECT 1" + b" + 1" * 1_000)],
+    "cursors": [message(b"Q", b"DECLARE a" + DECLARED), message(b"Q", b"DECLARE b" + DECLARED)],
+    "views": [message(b"Q", b"CREATE TEMP VIEW a" + VIEWED), message(b"Q", b"CREATE TEMP VIEW b" + VIEWED)],
+}
+
+
+@pytest.mark.parametrize("kept", KEPT.values(), ids=KEPT)
+def test_what_sessions_keep_is_bounded_over_all_sessions_of_an_analyst(raw, served, monkeypatch, kept):
+    most, held = 1_000_000, served.listener.wire._services.held
+    monkeypatch.setattr("tacit.serve.pgwire.prepared_statements._MOST_HELD_BY_ANALYST", most)
+    refused = []
+    with contextlib.ExitStack() as opened:
+        for client in [opened.enter_context(raw()) for _ in range(5)]:
+            client.login()
+            client.query("BEGIN")
+            for each in kept:
+                client.socket.sendall(each + (b"" if each[:1] == b"Q" else SYNC))
+                refused += [body for kind, body in client.until(b"Z") if kind == b"E"]
+                assert held["ada"] <= most
+    assert b"C54000\0Mthe sessions of this analyst hold more than 1 MB" in refused[0]
+    until = time.monotonic() + 10
+    while "ada" in held and time.monotonic() < until:
+        time.sleep(0.01)
+    assert "ada" not in held
+
+
+def test_a_question_to_explain_is_read_once_however_often_it_is_named():
+    found = tokenize_statements("SELECT " + "tacit.explain($1)," * 400 + "tacit.explain('a'), tacit.explain('a')")
+    assert find_explained_questions(found, [b"SELECT 1"]) == ["a", "SELECT 1"]

@@ -117,6 +117,17 @@ def test_the_type_of_a_parameter_follows_from_its_place(text, types):
     assert parameters.infer_types(tokenize_statements(f"SELECT COUNT(*) FROM visits {text}"), [], POLICY) == types
 
 
+def test_a_value_is_written_once_however_many_places_it_has(monkeypatch):
+    written = []
+    monkeypatch.setattr(parameters, "write_literal", lambda value: written.append(value) or "x" * 100)
+    found = tokenize_statements("SELECT " + "$1 + " * 400 + "$2")
+    # 400 places of 102 characters are 40,800, and 600 would be 61,200
+    assert len(parameters.substitute_values(found, [1, 2])) == 401 and written == [1, 2]
+    with pytest.raises(WireError, match="with its values; 50,000 is the most") as error:
+        parameters.substitute_values(tokenize_statements("SELECT " + "$1 + " * 600 + "1"), [1])
+    assert error.value.sqlstate == "54000" and error.value.hint and written == [1, 2, 1]
+
+
 def test_a_type_that_the_client_gives_is_taken():
     assert parameters.infer_types(
         tokenize_statements("SELECT COUNT(*) FROM visits WHERE age > $1"), [FLOAT8], POLICY
@@ -182,7 +193,20 @@ def test_what_a_statement_is(text, kind):
     assert classify_statement(text, tokenize_statements(text), POLICY).kind is kind
 
 
-@pytest.mark.parametrize("text", ["COPY visits TO STDOUT", "LISTEN a", "DROP TABLE visits", "DECLARE c CURSOR FOR x"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "COPY visits TO STDOUT",
+        "LISTEN a",
+        "DROP TABLE visits",
+        "DECLARE c CURSOR FOR x",
+        "DECLARE c CURSOR FOR DECLARE d CURSOR FOR SELECT 1",
+        "DECLARE c CURSOR FOR " * 2_300 + "SELECT 1",
+        "CREATE TEMP VIEW v AS " * 2_300 + "SELECT 1",
+        "CREATE TEMP VIEW v AS COPY (SELECT COUNT(*) FROM visits) TO STDOUT",
+    ],
+    ids=lambda text: text[:60],
+)
 def test_what_is_not_taken_is_named(text):
     with pytest.raises(WireError) as error:
         classify_statement(text, tokenize_statements(text), POLICY)

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tacit.errors import ParameterError
+from tacit.query.parameters import bind_parameters
 from tacit.serve.pgwire.sqlstate import WireError
 from tacit.serve.pgwire.types import (
     BOOL,
@@ -74,6 +76,15 @@ def test_an_infinite_number_is_no_parameter():
         decode(b"Infinity", FLOAT8, binary=False)
     with pytest.raises(WireError, match="finite"):
         decode(b"1e999999", NUMERIC, binary=False)
+
+
+@pytest.mark.parametrize("text", [b"1e41", b"-1e400", b"1e-41", b"0.1e-400"])
+def test_a_number_has_as_many_digits_as_over_http(text):
+    with pytest.raises(WireError, match="too many digits"):
+        decode(text, NUMERIC, binary=False)
+    with pytest.raises(ParameterError, match="too many digits"):
+        bind_parameters("SELECT $1", [Decimal(text.decode())])
+    assert decode(b"1e40", NUMERIC, binary=False) == Decimal("1e40")
 
 
 def test_a_moment_is_a_date_only_at_midnight():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -59,8 +60,9 @@ async def show_attack(visit: PageRequest) -> Response:
         raise ParameterError("questions", "is none of those offered", fix="choose one from the list")
     visit.session.attacks += 1
     run = visit.session.attacks
-    async with visit.console.long():
-        found = await visit.console.service.look(visit.user, lambda: run_attacks(int(questions), run))
+    visit.console.service.admit(visit.user)
+    async with visit.console.playing.place(visit.user):  # in no thread that others look up budgets and the ledger in
+        found = await asyncio.to_thread(run_attacks, int(questions), run)
     if visit.part:
         return visit.page("attack.html", **_attack(questions, found))
     return visit.page("learn.html", **_game(visit), **_attack(questions, found))

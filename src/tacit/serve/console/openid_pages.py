@@ -26,7 +26,6 @@ from tacit.serve.openid.sign_in import OpenIdSignIn
 from tacit.serve.openid.sign_in_flow import MAX_SECONDS, SignInFlow
 from tacit.serve.responses import http_status
 
-_ACCOUNT = "\0openid"  # under which failures are counted; no name has this character
 _log = logging.getLogger("tacit.serve")
 
 
@@ -64,7 +63,7 @@ def finish_sign_in(console: Console, openid: OpenIdSignIn) -> Endpoint:
         address, flow = client_host(request), None
         try:
             flow = _take_flow(console, openid, request)
-            async with console.authenticator.attempts.trying(_ACCOUNT, address) as tried:
+            async with console.authenticator.attempts.trying(None, address) as tried:
                 response = await _finish(console, openid, request, flow, address)
                 if response.status_code == 200:
                     tried.record_success()

@@ -38,7 +38,7 @@ async def show_owner_page(visit: PageRequest) -> Response:
 async def verify_ledger(visit: PageRequest) -> Response:
     """Check every entry of the ledger, from the first one. Others are served meanwhile."""
     curator = visit.console.service.curator
-    async with visit.console.long():
+    async with visit.console.reading.place(visit.user):
         report = await visit.console.service.look(visit.user, lambda: _verify(curator))
     if visit.part:
         return visit.page("verification.html", report=report, problems=report.problems[:_PROBLEMS])
@@ -48,7 +48,7 @@ async def verify_ledger(visit: PageRequest) -> Response:
 async def download_deployment(visit: PageRequest) -> Response:
     """The deployment as an entry for a public registry. Of the questions it tells only how many."""
     curator = visit.console.service.curator
-    async with visit.console.long():
+    async with visit.console.reading.place(visit.user):
         found = await visit.console.service.look(visit.user, lambda: _describe_deployment(curator))
     headers = {"content-disposition": 'attachment; filename="deployment.json"'}
     return Response(encode_json(found), media_type=JSON, headers=headers)
@@ -82,7 +82,7 @@ async def _page(visit: PageRequest, report: VerificationReport | None) -> Respon
         }
 
     try:
-        async with visit.console.long():
+        async with visit.console.reading.place(visit.user):
             found = await visit.console.service.look(visit.user, look)
     except LedgerError as error:  # a damaged ledger is what this page must still be there for
         unread = {

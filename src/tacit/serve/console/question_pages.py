@@ -13,7 +13,7 @@ from tacit.errors import ErrorCode, ParameterError, Refused, TacitError
 from tacit.ledger.entries import ALL_ANALYSTS
 from tacit.plan.question import Question
 from tacit.serve.console import budget_history, estimate, view_models
-from tacit.serve.console.requests import Handler, PageRequest
+from tacit.serve.console.requests import Handler, PageRequest, no_such_page
 from tacit.serve.console.sessions import AskedQuestion
 from tacit.serve.receipts import load_receipt
 from tacit.serve.responses import CSV, JSON, encode_json, http_status, render_answer
@@ -23,6 +23,7 @@ __all__ = ["Handler", "ask", "budget", "download", "receipt", "show_answer", "sh
 CONFIDENCES = ("0.8", "0.9", "0.95", "0.99", "0.999")
 _EPSILON, _CONFIDENCE = "0.1", "0.95"
 _DECIMAL = re.compile(r"\d{0,9}\.?\d{1,12}", re.ASCII)
+_ENTRY = re.compile(r"[0-9]{1,19}")
 _LONGEST = 2000  # characters of a question in an address
 _LONGEST_WITHIN = 500  # characters of an accuracy
 _FORMS = {"csv": CSV, "json": JSON}
@@ -98,7 +99,7 @@ async def download(visit: PageRequest) -> Response:
 
 async def receipt(visit: PageRequest) -> Response:
     """A receipt from the ledger, signed. Analysts see their own."""
-    curator, entry = visit.console.service.curator, visit.request.path_params["entry"]
+    curator, entry = visit.console.service.curator, _read_entry(visit)
     found = await visit.console.service.look(
         visit.user, lambda: load_receipt(curator, entry, None if visit.reads else visit.user)
     )
@@ -203,11 +204,19 @@ def _parse_width(part: str) -> tuple[str, Fraction]:
 
 
 def _find_answer(visit: PageRequest) -> AskedQuestion:
-    found = visit.session.asked.get(visit.request.path_params["entry"])
+    found = visit.session.asked.get(_read_entry(visit))
     if found is None:
         what = "this answer is not at hand any more"
         raise Refused(ErrorCode.NOT_FOUND, what, fix="ask the question again: a repeat is free")
     return found
+
+
+def _read_entry(visit: PageRequest) -> int:
+    """The entry of the ledger that the address names. Python reads no number of thousands of digits."""
+    text = visit.request.path_params["entry"]
+    if not _ENTRY.fullmatch(text):
+        raise no_such_page()
+    return int(text)
 
 
 def _require_analyst(visit: PageRequest) -> None:

@@ -11,6 +11,7 @@ import asyncio
 import hmac
 import json
 import secrets
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -38,7 +39,33 @@ CONTENT_SECURITY_POLICY = (
     "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 )
 _FIELDS = 20  # of a form
-_WAITING = 16  # who may wait for long work
+_OWN_PLACES = 3  # of one person: one piece of long work that runs, and two that wait
+
+
+class LongWork:
+    """Work that keeps a processor busy for a moment: one piece at a time, in the order in which they came.
+
+    Of each person one runs and two wait, so that nobody fills the queue for the others.
+    """
+
+    def __init__(self) -> None:
+        self._running = asyncio.Semaphore(1)
+        self._inside: Counter[str] = Counter()
+
+    @asynccontextmanager
+    async def place(self, person: str) -> AsyncIterator[None]:
+        """Wait until a person's work is next; Refused where too much of theirs waits."""
+        if self._inside[person] >= _OWN_PLACES:
+            what = f"{_OWN_PLACES} of {person}'s pages of this kind are being made"
+            raise Refused(ErrorCode.BUSY, what, fix="wait for one of them")
+        self._inside[person] += 1
+        try:
+            async with self._running:
+                yield
+        finally:
+            self._inside[person] -= 1
+            if not self._inside[person]:
+                del self._inside[person]
 
 
 class Console:
@@ -62,8 +89,8 @@ class Console:
         self.static = load_static()
         self.version = hash_static(self.static)
         self._secret = secrets.token_bytes(32)
-        self._long = asyncio.Semaphore(1)
-        self._waiting = 0
+        self.reading = LongWork()  # of owners and auditors: all of the ledger
+        self.playing = LongWork()  # of anyone
         self._checkers = KeyCheckPool(authenticator)
         self._templates = load_templates(base=BASE, version=self.version, Role=Role)
 
@@ -79,6 +106,11 @@ class Console:
         text = self._templates.get_template(template).render(values)
         own = {"content-security-policy": CONTENT_SECURITY_POLICY, "referrer-policy": "same-origin"}
         return HTMLResponse(text, status, {**own, **(headers or {})})
+
+    def problem(self, request: Request, error: TacitError) -> Response:
+        """A page that only says what is wrong, for whoever asks."""
+        name = "problem_part.html" if _is_part(request) else "problem.html"
+        return self.page(name, http_status(error), visit=None, problem=view_error(error))
 
     def set_cookie(self, response: Response, name: str, value: str) -> None:
         """A cookie that scripts cannot read and other sites cannot send. It goes when the browser closes."""
@@ -122,18 +154,6 @@ class Console:
         """Whoever has this name and password; after many wrong ones it takes seconds."""
         return await self._checkers.by_password(name, password, address)
 
-    @asynccontextmanager
-    async def long(self) -> AsyncIterator[None]:
-        """One at a time: work that keeps a processor busy for a moment."""
-        if self._waiting >= _WAITING:
-            raise Refused(ErrorCode.BUSY, "too many are waiting for this", fix="try again in a moment")
-        self._waiting += 1
-        try:
-            async with self._long:
-                yield
-        finally:
-            self._waiting -= 1
-
 
 @dataclass(frozen=True)
 class PageRequest:
@@ -168,13 +188,13 @@ class PageRequest:
     @property
     def here(self) -> str:
         """The page of the menu that this belongs to."""
-        first = self.request.url.path.removeprefix(BASE).strip("/").partition("/")[0]
+        first = self.request.scope["path"].removeprefix(BASE).strip("/").partition("/")[0]
         return "ask" if first in {"price", "answers"} else first
 
     @property
     def part(self) -> bool:
         """Whether only a part of the page is wanted: a script asks for it."""
-        return self.request.headers.get("hx-request") == "true"
+        return _is_part(self.request)
 
     def page(
         self, template: str, status: int = 200, headers: dict[str, str] | None = None, **values: object
@@ -249,15 +269,38 @@ def check_origin(request: Request) -> None:
     if site is not None:
         here = site in {"same-origin", "none"}
     else:
-        here = origin is None or urlsplit(origin).netloc == request.headers.get("host")
+        here = origin is None or _is_origin_of(request.headers.get("host"), origin)
     if not here:
         raise Refused(ErrorCode.FORBIDDEN, "this form comes from elsewhere", fix="load the page again")
 
 
+def is_page(request: Request) -> bool:
+    """Whether a request is for the console."""
+    return f"{request.scope['path']}/".startswith(f"{BASE}/")
+
+
+def no_such_page() -> Refused:
+    """The refusal of an address of the console that leads nowhere."""
+    return Refused(ErrorCode.NOT_FOUND, "there is no such page", fix="go back to the first one")
+
+
+def _is_part(request: Request) -> bool:
+    """Whether only a part of the page is wanted: a script asks for it."""
+    return request.headers.get("hx-request") == "true"
+
+
+def _is_origin_of(host: str | None, origin: str) -> bool:
+    """Whether an origin is this host; one that cannot be read is not."""
+    try:
+        return bool(host) and urlsplit(origin).netloc == host
+    except ValueError:
+        return False
+
+
 def _redirect_to_sign_in(console: Console, request: Request) -> Response:
     """The form; where an identity provider leads back to a page, it is the page that was asked for."""
-    if request.headers.get("hx-request") == "true":
+    if _is_part(request):
         return Response(headers={"HX-Redirect": f"{BASE}/sign-in"})
-    path = request.url.path
-    is_page = console.openid is not None and request.method == "GET" and path.rstrip("/") != BASE
-    return RedirectResponse(f"{BASE}/sign-in{'?' + urlencode({'to': path}) if is_page else ''}", 303)
+    path = request.scope["path"]
+    is_wanted = console.openid is not None and request.method == "GET" and path.rstrip("/") != BASE
+    return RedirectResponse(f"{BASE}/sign-in{'?' + urlencode({'to': path}) if is_wanted else ''}", 303)

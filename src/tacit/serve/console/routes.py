@@ -8,7 +8,6 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from tacit.errors import ErrorCode, Refused
 from tacit.serve.authentication import Authenticator
 from tacit.serve.console import learn_pages, owner_pages, question_pages, session_pages, sign_in_pages
 from tacit.serve.console.page_files import send_static
@@ -18,6 +17,7 @@ from tacit.serve.console.requests import (
     Endpoint,
     Handler,
     PageRequest,
+    no_such_page,
     require_sign_in,
 )
 from tacit.serve.openid.configuration import CALLBACK
@@ -63,9 +63,9 @@ def _routes(console: Console) -> list[Route]:
         page("/", _redirect_home),
         page("/ask", question_pages.ask, "GET POST"),
         page("/price", question_pages.show_estimate, "POST"),
-        page("/answers/{entry:int}.{form}", question_pages.download),
-        page("/answers/{entry:int}", question_pages.show_answer),
-        page("/receipts/{entry:int}.json", question_pages.receipt),
+        page("/answers/{entry}.{form}", question_pages.download),
+        page("/answers/{entry}", question_pages.show_answer),
+        page("/receipts/{entry}.json", question_pages.receipt),
         page("/budget", question_pages.budget),
         page("/owner", owner_pages.show_owner_page, readers=True),
         page("/owner/verify", owner_pages.verify_ledger, "POST", readers=True),
@@ -109,7 +109,7 @@ async def _redirect_home(visit: PageRequest) -> Response:
 
 
 async def _not_found(visit: PageRequest) -> Response:
-    raise Refused(ErrorCode.NOT_FOUND, "there is no such page", fix="go back to the first one")
+    raise no_such_page()
 
 
 def _static(console: Console) -> Endpoint:

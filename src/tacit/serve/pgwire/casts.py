@@ -60,12 +60,17 @@ class CastRewriter:
         self._done: set[int] = set()  # where constants start that go with the CAST around them
 
     def edits(self) -> Iterator[Edit]:
-        """The literals in place of constants that have a type, and what is left out of casts that change nothing."""
+        """The literals in place of constants that have a type, and what is left out of casts that change nothing.
+
+        Casts in a row are read once, so this takes time in proportion to the tokens.
+        """
+        behind = 0  # the casts in a row that were read last
         for index, token in enumerate(self._found):
             if token.key == "CAST" and index + 1 in self._closing:
                 yield from self._cast(index, self._closing[index + 1])
-            elif token.key == "::":
-                yield from self._postfix(index)
+            elif token.key == "::" and index >= behind:
+                behind, kind = skip_casts(self._found, index)
+                yield from self._postfix(index, behind, kind)
             elif token.key == "TIMESTAMP":
                 yield from self._moment(index)
         yield from self._constants()
@@ -92,10 +97,9 @@ class CastRewriter:
             yield Edit(found[index].start, found[index].end, "")
             yield Edit(found[at - 1].start, found[last - 1].end, "")
 
-    def _postfix(self, index: int) -> Iterator[Edit]:
-        """x::type, where x is a column that has the type, or an array with its items."""
+    def _postfix(self, index: int, end: int, kind: int | None) -> Iterator[Edit]:
+        """x::type, where x is a column that has the type, or an array with its items; the casts go to `end`."""
         found = self._found
-        end, kind = skip_casts(found, index)
         if kind is not None and element_of(kind) is not None and self._is_array(index - 1):
             yield Edit(found[index].start, found[end - 1].end, "")
             return

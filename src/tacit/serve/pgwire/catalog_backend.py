@@ -56,6 +56,11 @@ class BoundParameters:
     values: tuple[bytes | None, ...] = ()
     wanted: tuple[bool, ...] = ()
 
+    @property
+    def byte_size(self) -> int:
+        """How many bytes the values have."""
+        return sum(len(value) for value in self.values if value is not None)
+
 
 @dataclass(frozen=True)
 class CatalogStatement:

@@ -12,7 +12,8 @@ written out, and for a catalog statement the views are kept, so a view that chan
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import sys
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +34,7 @@ from tacit.serve.pgwire.sqlstate import (
 from tacit.serve.pgwire.statements import Statement
 
 MOST_CURSORS = 16  # of a session, as it may have portals
+COLUMN_BYTES = 200  # of the description of one, about
 _MOST_CHARACTERS = 200_000  # of their questions together, with the views that they name
 
 
@@ -49,13 +51,19 @@ class OpenCursor:
     statement: Statement
     edited: EditedText
     views: tuple[tuple[str, str], ...]
-    values: tuple[Any, ...]
+    values: Sequence[Any]
     bound: BoundParameters
     settings: SessionSettings
     fields: tuple[WireColumn, ...]
     in_transaction: bool
     outcome: StatementResult | None = None
     position: int = 0
+
+    @property
+    def byte_size(self) -> int:
+        """About how many bytes it takes beside its rows."""
+        views = sum(sys.getsizeof(text) for _, text in self.views)
+        return self.statement.byte_size + self.bound.byte_size + views + COLUMN_BYTES * len(self.fields)
 
     @property
     def size(self) -> int:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+
+from tacit.policy.model import Policy
+from tacit.serve.pgwire.tokens import replace_limit
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Edit:
     """What stands in place of a stretch of the text."""
 
@@ -34,10 +39,25 @@ class EditedText:
                 length += len(piece)
             position = edit.end
         self._stretches.append((length, position, False))
+        self._starts = [start for start, _, _ in self._stretches]
         parts.append(text[position:end])
         self.text = "".join(parts)
 
     def original_offset(self, offset: int) -> int:
         """The offset in the client's own text."""
-        begin, origin, new = max((each for each in self._stretches if each[0] <= offset), key=lambda each: each[0])
+        begin = self._starts[bisect_right(self._starts, offset) - 1]
+        _, origin, new = self._stretches[bisect_left(self._starts, begin)]
         return origin if new else origin + offset - begin
+
+    @cached_property
+    def without_rows(self) -> str:
+        """The text as a question for no rows."""
+        return replace_limit(self.text)
+
+
+@dataclass
+class KeptText:
+    """The edited text of a statement without parameters, and the policy that it was made for."""
+
+    policy: Policy | None = None
+    edited: EditedText | None = None

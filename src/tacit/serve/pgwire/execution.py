@@ -37,12 +37,10 @@ from tacit.serve.pgwire.statements import (
     StatementKind,
     adapt_to_parser,
     classify_statement,
-    is_constant,
     may_have_no_rows,
 )
 from tacit.serve.pgwire.tacit_schema import find_explained_questions, has_budget_view
 from tacit.serve.pgwire.throttle import Throttle
-from tacit.serve.pgwire.tokens import replace_limit
 from tacit.serve.pgwire.transaction import IDLE, SET, Transaction
 from tacit.serve.pgwire.types import TEXT
 from tacit.serve.responses import is_short
@@ -51,6 +49,9 @@ from tacit.serve.service import CuratorService
 T = TypeVar("T")
 
 _UNBOUND = BoundParameters()
+
+BYTES_PER_MESSAGE = 32  # of a message count as one message more: so many take about as long to read
+_CHARACTERS_PER_MESSAGE = 128  # of a kept statement that is edited again: its tokens are there
 
 _DEFAULT_EPSILON = 1
 _CHARGE_STAYS = "a question that was charged stays charged, and asking it again costs nothing more"
@@ -62,7 +63,7 @@ _TRANSACTION_ENDS = frozenset({StatementKind.COMMIT, StatementKind.ROLLBACK, Sta
 class WireServices:
     """What all sessions share: the service, what answers catalog queries, and how many messages an analyst may send.
 
-    `held` is how many bytes of rows the sessions of each analyst hold for later.
+    `held` is about how many bytes the sessions of each analyst hold for later: rows, statements, values and views.
     """
 
     service: CuratorService
@@ -194,10 +195,10 @@ class StatementExecutor:
         else:
             free = await self._plan_hidden_rows(edited, settings)
             if free is None and await self._plan_if_free(subject, values, edited, settings) is None:
-                _ = is_constant(subject.tokens) or settings.epsilon_or_within
+                _ = subject.is_constant or settings.epsilon_or_within
             found = await self.fields(subject, values)
         self.cursors.opened[statement.declaration.name] = OpenCursor(
-            statement.declaration, subject, edited, views, tuple(values), bound, settings, found or (), in_transaction
+            statement.declaration, subject, edited, views, values, bound, settings, found or (), in_transaction
         )
 
     async def _create_view(self, statement: Statement) -> None:
@@ -253,10 +254,35 @@ class StatementExecutor:
         return self.credential.name
 
     def _question(self, statement: Statement, values: Sequence[Any]) -> EditedText:
+        """A statement as the parser reads it, kept where it depends on the policy alone."""
+        is_kept = not values and not self.views.defined
+        if is_kept and statement.kept.edited is not None and statement.kept.policy is self.policy:
+            return statement.kept.edited
         found = statement.tokens
         edits = [*parameters.substitute_values(found, values), *adapt_to_parser(found, self.policy)]
         edits += self.views.expand(found)
-        return EditedText(statement.text, statement.start, statement.end, edits)
+        edited = EditedText(statement.text, statement.start, statement.end, edits)
+        if is_kept:
+            statement.kept.policy, statement.kept.edited = self.policy, edited
+        return edited
+
+    def estimate_rereading(self, statement: Statement, bound: BoundParameters) -> float:
+        """How many messages it counts as to read a kept statement and its values again."""
+        subject = statement.subject
+        is_kept = not bound.types and not self.views.defined and subject.kept.policy is self.policy
+        characters = 0 if is_kept else subject.end - subject.start
+        return (
+            characters / _CHARACTERS_PER_MESSAGE
+            + bound.byte_size / BYTES_PER_MESSAGE
+            + self.estimate_fetching(statement)
+        )
+
+    def estimate_fetching(self, statement: Statement) -> float:
+        """How many messages it counts as to read the question of a cursor that is fetched from for the first time."""
+        cursor = None if statement.fetch is None else self.cursors.opened.get(statement.fetch.name)
+        if cursor is None or cursor.outcome is not None:
+            return 0.0
+        return self.estimate_rereading(cursor.statement, cursor.bound)
 
     async def _ask(
         self, statement: Statement, values: Sequence[Any], edited: EditedText, settings: SessionSettings
@@ -270,7 +296,7 @@ class StatementExecutor:
         if free is not None and free.empty is not None:
             return StatementResult("SELECT", results.answer_columns(free.empty, settings.intervals))
         # constants cost nothing at any epsilon, so none need be set for them
-        is_free = free is not None or is_constant(statement.tokens)
+        is_free = free is not None or statement.is_constant
         epsilon, within = (_DEFAULT_EPSILON, None) if is_free else settings.epsilon_or_within
         question = Question(edited.text, epsilon, within, settings.confidence, settings.request, settings.dialect)
         answer = await self._await_service(edited, self._services.service.ask(self._who, question))
@@ -308,7 +334,7 @@ class StatementExecutor:
                 return None  # it is refused where it is asked
         else:
             return None
-        plan = await self._await_service(edited, self._plan(replace_limit(edited.text), settings))
+        plan = await self._await_service(edited, self._plan(edited.without_rows, settings))
         return plan if isinstance(plan, CompoundPlan) and plan.empty is not None else None
 
     async def _plan_if_free(
@@ -319,7 +345,7 @@ class StatementExecutor:
         It need be known of a question that may have no rows, and where no epsilon is set.
         """
         is_priced = bool(settings.get("tacit.epsilon") or settings.get("tacit.within"))
-        if is_constant(statement.tokens) or (is_priced and not may_have_no_rows(statement.tokens, values)):
+        if statement.is_constant or (is_priced and not may_have_no_rows(statement, values)):
             return None
         try:
             plan = await self._await_service(edited, self._plan(edited.text, settings))
@@ -347,13 +373,13 @@ class StatementExecutor:
         """The types of the parameters of a catalog statement, of which some may be given, and its columns. Free."""
         self.credential.check()
         edited = _keep_text(statement)
+        self._admit(edited)
         request = CatalogStatement(
             edited.text,
             self.transaction.settings.shared_settings,
             parameters=BoundParameters(types),
             views=self.views.catalog_views,
         )
-        self._admit(edited)
         return await self._await_catalog(
             statement, edited, self._services.catalog.describe(self._who, self._database, request)
         )
@@ -363,6 +389,7 @@ class StatementExecutor:
     ) -> StatementResult:
         """Run a catalog statement. What it sets is kept by the session."""
         edited = _keep_text(statement)
+        self._admit(edited)
         settings = self.transaction.settings.shared_settings
         questions = find_explained_questions(statement.tokens, bound.values)
         if questions:
@@ -375,7 +402,6 @@ class StatementExecutor:
             settings[BUDGET] = json.dumps(results.budget_row(budget, privacy.privacy, source))
         sets = any(token.text.lower() == "set_config" for token in statement.tokens)
         request = CatalogStatement(edited.text, settings, WATCHED if sets else (), bound, views)
-        self._admit(edited)
         work = self._services.catalog.run(self._who, self._database, request)
         found: CatalogResult = await self._await_catalog(statement, edited, work)
         for name, value, local in found.changed_settings():

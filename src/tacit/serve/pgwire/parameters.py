@@ -3,6 +3,10 @@
 **Theorem.** A value never becomes anything but one literal. Proof: a parameter is a token of its own, outside of every
 quote; what stands in its place is a number, TRUE, FALSE, NULL, or a text in single quotes whose own quotes are doubled,
 with a space on either side; and `tacit.query.lexer` knows no escape in single quotes but the doubled one.
+
+**Theorem.** Time and memory are linear in the text and the values, however often the text names a value. Proof: each
+literal is made once, and their characters are added up over the places before anything is joined, and refused beyond
+what a question may have.
 """
 
 from __future__ import annotations
@@ -13,9 +17,10 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
+from tacit.errors import Refused
 from tacit.policy.model import Policy
 from tacit.query.lexer import Token
-from tacit.query.parameters import MOST_PARAMETERS, write_literal
+from tacit.query.parameters import MOST_PARAMETERS, check_size, write_literal
 from tacit.serve.pgwire.edits import Edit
 from tacit.serve.pgwire.parameter_places import (
     example_argument,
@@ -230,7 +235,9 @@ def substitute_values(found: Sequence[Token], values: Sequence[Any], *, casts: b
 
     A question has no casts: what casts a parameter goes away, because the value has that type already.
     """
-    made = []
+    made: list[Edit] = []
+    literals: dict[int, str] = {}
+    size = 0
     for index, token in enumerate(found):
         if token.kind != "parameter":
             continue
@@ -238,7 +245,14 @@ def substitute_values(found: Sequence[Token], values: Sequence[Any], *, casts: b
         if number > len(values):
             raise WireError("42P02", f"there is no parameter ${number}", "give a value for each", token.start + 1)
         end = token.end if casts else found[skip_casts(found, index + 1)[0] - 1].end
-        made.append(Edit(token.start, end, f" {write_literal(values[number - 1])} "))
+        if number not in literals:
+            literals[number] = f" {write_literal(values[number - 1])} "
+        size += len(literals[number])
+        made.append(Edit(token.start, end, literals[number]))
+        try:
+            check_size(size)
+        except Refused as error:
+            raise WireError(TOO_MUCH, error.what, error.fix) from None
     return made
 
 

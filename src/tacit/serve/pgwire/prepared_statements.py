@@ -6,18 +6,21 @@ later call takes rows from it; Parse, Bind and Describe of a question make plans
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
 from tacit.query.parameters import MOST_PARAMETERS
 from tacit.serve.pgwire import parameters, protocol, results
+from tacit.serve.pgwire.bound_values import DecodedValues
 from tacit.serve.pgwire.catalog_backend import BoundParameters
-from tacit.serve.pgwire.cursors import OpenCursor
+from tacit.serve.pgwire.cursors import COLUMN_BYTES, OpenCursor
 from tacit.serve.pgwire.execution import StatementExecutor
 from tacit.serve.pgwire.protocol import MessageReader, WireColumn
 from tacit.serve.pgwire.results import EncodedRows, StatementResult
+from tacit.serve.pgwire.session_views import DroppedViews
 from tacit.serve.pgwire.sqlstate import (
     PORTAL_EXISTS,
     PROTOCOL,
@@ -31,7 +34,6 @@ from tacit.serve.pgwire.sqlstate import (
 )
 from tacit.serve.pgwire.statements import EMPTY, Statement, StatementKind
 from tacit.serve.pgwire.tokens import split_statements, tokenize_statements
-from tacit.serve.pgwire.types import decode
 
 _MOST_STATEMENTS = 256
 _MOST_TOKENS = 50_000  # of all prepared statements of a session together
@@ -40,10 +42,17 @@ _CELL = 60  # bytes of one value of an answer, about
 _LONGEST_NAME = 200  # of a statement or a portal
 _MOST_PORTALS = 16  # each may hold an answer
 _MOST_HELD = 4_000_000  # bytes of rows that they hold for later
-_MOST_HELD_BY_ANALYST = 64_000_000  # over all sessions
+_MOST_HELD_BY_ANALYST = 64_000_000  # over all sessions: rows, statements, values and views
 _MOST_BYTES = 200_000  # of all values of a portal
 _TRANSACTION_ENDS = frozenset({StatementKind.COMMIT, StatementKind.ROLLBACK})
-_CURSOR_KINDS = frozenset({StatementKind.FETCH, StatementKind.CLOSE, StatementKind.SET}) | _TRANSACTION_ENDS
+_CURSOR_KINDS = _TRANSACTION_ENDS | {
+    StatementKind.DECLARE,
+    StatementKind.FETCH,
+    StatementKind.CLOSE,
+    StatementKind.SET,
+    StatementKind.CREATE_VIEW,
+    StatementKind.DROP_VIEW,
+}
 
 
 @dataclass(frozen=True)
@@ -59,19 +68,24 @@ class Portal:
     """A statement with its values, the formats of its columns, and what of its outcome was not yet sent.
 
     `described` is what the client was told of the columns, and `intervals` whether they had intervals then: what it
-    gets must be the same, and where it would not be, nothing is asked. `called` is the name of the statement. The
-    parameters of a question are `values`, and those of a catalog statement `bound`, as they came.
+    gets must be the same, and where it would not be, nothing is asked. `called` is the name of the statement.
+    `bound` is its parameters as they came.
     """
 
     called: str
     prepared: PreparedStatement
-    values: tuple[Any, ...]
     formats: tuple[bool, ...]
     bound: BoundParameters
     described: tuple[WireColumn, ...] | None = None
     intervals: bool = False
     outcome: StatementResult | None = None
     sent: int = 0
+
+    @property
+    def values(self) -> Sequence[Any]:
+        """The values of the parameters of a question; PostgreSQL reads those of a catalog statement."""
+        is_catalog = self.prepared.statement.subject.kind is StatementKind.CATALOG
+        return () if is_catalog else DecodedValues(self.bound)
 
     @property
     def byte_size(self) -> int:
@@ -140,15 +154,6 @@ def _count(body: MessageReader) -> int:
     return found
 
 
-def _decode(values: Sequence[bytes | None], types: Sequence[int], formats: Sequence[bool]) -> tuple[Any, ...]:
-    """The values of parameters, in one format, in one for each, or as text."""
-    binary = list(formats) * len(values) if len(formats) == 1 else list(formats) or [False] * len(values)
-    return tuple(
-        None if value is None else decode(value, oid, binary=how)
-        for value, oid, how in zip(values, types, binary, strict=True)
-    )
-
-
 def _result_type_error() -> WireError:
     """As PostgreSQL says it, so that drivers prepare the statement again by themselves."""
     what = "cached plan must not change result type"
@@ -163,7 +168,28 @@ class ExtendedProtocol:
     statements: dict[str, PreparedStatement] = field(default_factory=dict)
     portals: dict[str, Portal] = field(default_factory=dict)
     described: dict[str, tuple[tuple[WireColumn, ...] | None, bool]] = field(default_factory=dict)
-    held: int = 0  # bytes of rows, as counted in `performer.held`
+    held: int = 0  # bytes of all that is kept, as counted in `performer.held`
+    rows: int = 0  # bytes of rows among them
+
+    def estimate_rereading(self, kind: bytes, body: MessageReader) -> float:
+        """How many messages more Describe and Execute count as, for the statement and values that they read again."""
+        if kind not in {b"D", b"E"}:
+            return 0.0
+        ahead = body.copy()
+        try:
+            of = ahead.take(1) if kind == b"D" else b"P"
+            name = ahead.text()
+        except WireError:
+            return 0.0  # it is refused where it is handled
+        if of == b"S":
+            prepared = self.statements.get(name)
+            if prepared is None:
+                return 0.0
+            return self.performer.estimate_rereading(prepared.statement, BoundParameters(prepared.types))
+        portal = self.portals.get(name)
+        if portal is None or portal.outcome is not None:
+            return 0.0
+        return self.performer.estimate_rereading(portal.prepared.statement, portal.bound)
 
     def parse(self, body: MessageReader) -> bytes:
         """Prepare a statement. Free."""
@@ -188,6 +214,7 @@ class ExtendedProtocol:
         catalog = made.subject.kind is StatementKind.CATALOG  # whose types PostgreSQL finds
         types = tuple(given) if catalog else parameters.infer_types(made.tokens, given, self.performer.policy)
         self.statements[name] = PreparedStatement(made, types)
+        self._check_kept(partial(self._forget, name))
         return protocol.PARSED
 
     def bind(self, body: MessageReader) -> bytes:
@@ -208,13 +235,13 @@ class ExtendedProtocol:
             raise WireError(PORTAL_EXISTS, "there is a portal of that name", "close it first")
         if len(self.portals) >= _MOST_PORTALS:
             raise WireError(TOO_MUCH, f"there are {_MOST_PORTALS} portals already", "close some")
-        decoded = () if catalog else _decode(values, prepared.types, formats)
-        bound = BoundParameters(prepared.types, formats, tuple(values), wanted) if catalog else BoundParameters()
-        portal = Portal(called, prepared, decoded, wanted, bound)
+        portal = Portal(called, prepared, wanted, BoundParameters(prepared.types, formats, tuple(values), wanted))
+        if not catalog:
+            DecodedValues(portal.bound).check()
         told, portal.intervals = self.described.get(called, (None, False))
         portal.described = None if told is None else results.apply_formats(told, wanted)
         self.portals[name] = portal
-        self._count_held()
+        self._check_kept(partial(self.portals.pop, name))
         return protocol.BOUND
 
     async def describe(self, body: MessageReader) -> bytes:
@@ -229,7 +256,7 @@ class ExtendedProtocol:
                 fields = None if prepared.statement.kind is StatementKind.DECLARE else fields
                 self.statements[name] = replace(prepared, types=types)
             else:
-                examples = parameters.example_values(prepared.statement.tokens, types)
+                examples = parameters.example_values(prepared.statement.tokens, types) if types else ()
                 fields = await self.performer.fields(prepared.statement, examples)
             self.described[name] = fields, self.performer.transaction.settings.intervals
             shown = protocol.NO_DATA if fields is None else protocol.encode_row_description(fields)
@@ -270,7 +297,7 @@ class ExtendedProtocol:
         """Forget the portal of this name where all of them hold too much, or those of all sessions of the analyst."""
         total = self._count_held()
         own = self.portals[name].byte_size
-        if own and own < self.held and self.held > _MOST_HELD:
+        if own and own < self.rows and self.rows > _MOST_HELD:
             most = _MOST_HELD
         elif own and total > _MOST_HELD_BY_ANALYST:
             most = _MOST_HELD_BY_ANALYST
@@ -282,14 +309,18 @@ class ExtendedProtocol:
         raise WireError(TOO_MUCH, what, "fetch all rows of a portal at once, or close some")
 
     def check_cursors(self, done: Statement) -> None:
-        """After FETCH, count the rows of its cursor, and forget that where all hold too much."""
+        """After a statement about cursors or views, count what they hold, and forget its own where it is too much."""
         if done.kind not in _CURSOR_KINDS:
             return
         total, cursors = self._count_held(), self.performer.cursors
+        if done.declaration is not None:
+            self._check_kept(partial(cursors.close, done.declaration.name))
+        elif done.view is not None:
+            self._check_kept(partial(self.performer.views.drop, DroppedViews((done.view.name,))))
         if done.fetch is None or done.fetch.name not in cursors.opened:
             return
         own = _cursor_bytes(cursors.opened[done.fetch.name])
-        if own < self.held and self.held > _MOST_HELD:
+        if own < self.rows and self.rows > _MOST_HELD:
             most = _MOST_HELD
         elif total > _MOST_HELD_BY_ANALYST:
             most = _MOST_HELD_BY_ANALYST
@@ -300,10 +331,25 @@ class ExtendedProtocol:
         what = f"the cursors and portals hold more than {most // 1_000_000:,} MB of rows"
         raise WireError(TOO_MUCH, what, "close some cursors")
 
+    def _check_kept(self, forget: Callable[[], object]) -> None:
+        """Forget what was kept last where all sessions of the analyst hold too much."""
+        if self._count_held() <= _MOST_HELD_BY_ANALYST:
+            return
+        forget()
+        self._count_held()
+        most = _MOST_HELD_BY_ANALYST // 1_000_000
+        what = f"the sessions of this analyst hold more than {most:,} MB of statements, values, views and rows"
+        raise WireError(TOO_MUCH, what, "close statements and portals, or sessions")
+
     def _count_held(self) -> int:
-        """Count the rows that portals and cursors hold; the bytes that all sessions of the analyst hold."""
-        now, who = sum(each.byte_size for each in self.portals.values()), self.performer.credential.name
-        now += sum(map(_cursor_bytes, self.performer.cursors.opened.values()))
+        """Count what this session holds for later; the bytes that all sessions of the analyst hold."""
+        performer, who = self.performer, self.performer.credential.name
+        cursors, portals = performer.cursors.opened.values(), self.portals.values()
+        self.rows = sum(each.byte_size for each in portals) + sum(map(_cursor_bytes, cursors))
+        now = self.rows + performer.views.byte_size
+        now += sum(each.bound.byte_size for each in portals) + sum(each.byte_size for each in cursors)
+        now += sum(each.statement.byte_size for each in self.statements.values())
+        now += COLUMN_BYTES * sum(len(fields or ()) for fields, _ in self.described.values())
         total = self.performer.held.get(who, 0) + now - self.held
         self.held = now
         self.performer.held[who] = total
@@ -319,9 +365,9 @@ class ExtendedProtocol:
             self._forget(name)
         elif kind == b"P":
             self.portals.pop(name, None)
-            self._count_held()
         else:
             raise WireError(PROTOCOL, "only statements and portals are closed")
+        self._count_held()
         return protocol.CLOSED
 
     def forget_statements(self, done: Statement) -> None:
@@ -329,6 +375,7 @@ class ExtendedProtocol:
         if done.forgets is not None:
             for each in [done.forgets] if done.forgets else list(self.statements):
                 self._forget(each)
+            self._count_held()
 
     def _forget(self, name: str) -> None:
         self.statements.pop(name, None)
@@ -344,9 +391,10 @@ class ExtendedProtocol:
         """Forget everything now: the garbage collector may be long in coming."""
         self.end_transaction()
         self.performer.cursors.close("")
-        self._count_held()
+        self.performer.views.end()
         self.statements.clear()
         self.described.clear()
+        self._count_held()
 
     def _statement(self, name: str) -> PreparedStatement:
         if name not in self.statements:

@@ -52,6 +52,10 @@ class MessageReader:
     def __len__(self) -> int:
         return len(self._data)
 
+    def copy(self) -> MessageReader:
+        """Another reader of the same message, from its start."""
+        return MessageReader(self._data)
+
     def int16(self) -> int:
         """A small integer."""
         return int.from_bytes(self.take(2), "big", signed=True)

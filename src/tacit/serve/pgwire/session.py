@@ -9,7 +9,7 @@ from itertools import chain
 
 from tacit.serve.pgwire import protocol, results
 from tacit.serve.pgwire.credential import WireCredential
-from tacit.serve.pgwire.execution import StatementExecutor, WireServices
+from tacit.serve.pgwire.execution import BYTES_PER_MESSAGE, StatementExecutor, WireServices
 from tacit.serve.pgwire.prepared_statements import ExtendedProtocol
 from tacit.serve.pgwire.protocol import MessageReader, MessageStream
 from tacit.serve.pgwire.sqlstate import (
@@ -27,7 +27,6 @@ from tacit.serve.pgwire.transaction import IDLE
 _log = logging.getLogger("tacit.serve")
 _BATCH = 200  # messages handed over before the client must have taken most of them
 _SIZE = 65_536  # bytes of them
-_BYTES = 32  # of a message count as one message more: so many take about as long to read
 _EXTENDED = frozenset({b"P", b"B", b"D", b"E", b"C"})
 
 
@@ -38,6 +37,9 @@ class WireSession:
     served once; and an analyst's messages are served at the rate of `WireServices.messages`, however many connections
     they come through. Proof: `_wait` comes before each, gives way to the loop even where there is no delay, and charges
     the throttle of the analyst.
+
+    **Rule.** A message is charged for what it makes the server read: its own bytes, and those that were sent before it
+    and are read again for it. A statement without parameters is edited once, and not charged again.
     """
 
     def __init__(self, services: WireServices, channel: MessageStream, performer: StatementExecutor) -> None:
@@ -75,7 +77,8 @@ class WireSession:
             kind, body = await self._channel.message()
             if kind == b"X":
                 return
-            await self._wait(1 + len(body) / _BYTES)
+            again = 0.0 if self._skipping else self._extended.estimate_rereading(kind, body)
+            await self._wait(1 + len(body) / BYTES_PER_MESSAGE + again)
             self.idle = False
             self.credential.check()
             if self._skipping and kind != b"S":
@@ -159,8 +162,9 @@ class WireSession:
         if not parts:
             self._channel.send(protocol.EMPTY)
         for place, part in enumerate(parts):
-            if place:
-                await self._wait(1)
+            cost = bool(place) + self._performer.estimate_fetching(part)
+            if cost:
+                await self._wait(cost)
             await self._perform(part)
         self._ready()
         await self._channel.flush()

@@ -14,6 +14,7 @@ reads nothing.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -36,6 +37,7 @@ from tacit.serve.pgwire.types import type_name
 
 MOST_VIEWS = 32  # of a session
 _MOST_CHARACTERS = 100_000  # of all of them
+_COLUMN = 200  # bytes of the description of one, about
 _LONGEST_NAME = 63  # bytes, as in PostgreSQL
 _NAMED = frozenset({"word", "name"})
 _CREATE_HINT = "CREATE TEMP VIEW my_view AS SELECT ..."
@@ -164,6 +166,16 @@ class SessionViews:
     def clear(self) -> None:
         """Forget all of them."""
         self.defined = {}
+
+    @property
+    def byte_size(self) -> int:
+        """About how many bytes they take, with those that a rollback would bring back."""
+        views = {id(view): view for view in (*self.defined.values(), *self._before.values())}
+        return sum(sys.getsizeof(view.text) + _COLUMN * len(view.fields) for view in views.values())
+
+    def end(self) -> None:
+        """Forget all of them, and those that a rollback would bring back."""
+        self.defined = self._before = {}
 
     def begin(self) -> None:
         """Note what there is when a transaction begins."""

@@ -5,9 +5,11 @@ Only questions are ever charged, and they are told from the rest by the tables t
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
+from functools import cached_property
 from itertools import pairwise
 
 from tacit.policy.model import Policy
@@ -21,12 +23,13 @@ from tacit.serve.pgwire.cursor_statements import (
     parse_declare,
     parse_fetch,
 )
-from tacit.serve.pgwire.edits import Edit
+from tacit.serve.pgwire.edits import Edit, KeptText
 from tacit.serve.pgwire.session_views import DroppedViews, ViewDefinition, parse_create_view, parse_drop_view
 from tacit.serve.pgwire.settings import is_setting
 from tacit.serve.pgwire.sqlstate import SYNTAX, WireError, unsupported_error
 
 SCHEMA = "public"
+_TOKEN = 300  # bytes of one, about, with the edits of it
 _SELECTS = frozenset({"SELECT", "WITH", "(", "VALUES", "TABLE", "FROM"})
 _CATALOG_SCHEMAS = frozenset({"pg_catalog", "information_schema", "tacit"})
 _IGNORED = {
@@ -82,7 +85,7 @@ class Statement:
 
     DECLARE has the `declaration` of a cursor, and `tokens` and `kind_inside` of the question that it is for. FETCH and
     MOVE have `fetch`, and CLOSE the `name` of a cursor, "" for all. CREATE TEMP VIEW has `view` and the `tokens` of its
-    question, and DROP VIEW `dropped`.
+    question, and DROP VIEW `dropped`. `kept` is its text as it was edited last.
     """
 
     kind: StatementKind
@@ -97,13 +100,34 @@ class Statement:
     kind_inside: StatementKind | None = None
     view: ViewDefinition | None = None
     dropped: DroppedViews | None = None
+    kept: KeptText = field(default_factory=KeptText, compare=False, repr=False)
 
     @property
     def subject(self) -> Statement:
         """The statement that is performed in the end, whose parameters are bound: of DECLARE the question in it."""
         if self.kind_inside is None:
             return self
+        return self._inner
+
+    @cached_property
+    def _inner(self) -> Statement:
+        assert self.kind_inside is not None
         return replace(self, kind=self.kind_inside, tag="SELECT", declaration=None, kind_inside=None, view=None)
+
+    @cached_property
+    def is_constant(self) -> bool:
+        """Whether it is a SELECT that names no table and calls no function."""
+        return is_constant(self.tokens)
+
+    @cached_property
+    def has_trivial_constant(self) -> bool:
+        """Whether it has a constant that a condition without a column is made of: 0, 1, TRUE, FALSE, NULL."""
+        return any(token.key in {"FALSE", "TRUE", "NULL"} or token.text in {"0", "1"} for token in self.tokens)
+
+    @cached_property
+    def byte_size(self) -> int:
+        """About how many bytes it takes, with its edits."""
+        return 2 * sys.getsizeof(self.text) + _TOKEN * len(self.tokens)
 
     @property
     def is_question(self) -> bool:
@@ -135,13 +159,12 @@ def classify_statement(text: str, found: Sequence[Token], policy: Policy, *, has
     """The statement that these tokens of a text are, or an error for what is not taken.
 
     Where there is no catalog, constants are a question, which costs nothing: clients ask SELECT 1 to see that all is
-    well.
+    well. A cursor and a view hold a SELECT and no other statement, so this never reads a statement inside another.
     """
     first = found[0]
     made = tuple(found)
     if first.key in _SELECTS:
-        is_question = _is_question(found, policy) or (not has_catalog and is_constant(found))
-        return Statement(StatementKind.QUESTION if is_question else StatementKind.CATALOG, text, made, "SELECT")
+        return Statement(_select_kind(found, policy, has_catalog=has_catalog), text, made, "SELECT")
     second = found[1].key if len(found) > 1 else ""
     match first.key:
         case "SHOW":
@@ -171,20 +194,19 @@ def classify_statement(text: str, found: Sequence[Token], policy: Policy, *, has
             return Statement(StatementKind.QUESTION, text, tuple(inner), "COPY", copy=copy)
         case "DECLARE":
             declaration, inner = parse_declare(found)
-            of = classify_statement(text, inner, policy, has_catalog=has_catalog)
-            if of.tag != "SELECT":
+            if inner[0].key not in _SELECTS:
                 raise unsupported_error("a cursor for what is no question", "DECLARE c CURSOR FOR SELECT ...")
-            tag, kind = "DECLARE CURSOR", StatementKind.DECLARE
-            return Statement(kind, text, of.tokens, tag, declaration=declaration, kind_inside=of.kind)
+            tag, of = "DECLARE CURSOR", _select_kind(inner, policy, has_catalog=has_catalog)
+            return Statement(StatementKind.DECLARE, text, tuple(inner), tag, declaration=declaration, kind_inside=of)
         case "CREATE":
             view, inner = parse_create_view(found)
-            of = classify_statement(text, inner, policy, has_catalog=has_catalog)
-            if of.kind is not StatementKind.QUESTION or of.copy is not None:
+            of = _select_kind(inner, policy, has_catalog=has_catalog)
+            if inner[0].key not in _SELECTS or of is not StatementKind.QUESTION:
                 raise unsupported_error("a view of what is no question", "CREATE TEMP VIEW v AS SELECT ... FROM ...")
             if any(token.kind == "parameter" for token in inner):
                 raise unsupported_error("a view with parameters", "write the values into its question")
             kind = StatementKind.CREATE_VIEW
-            return Statement(kind, text, of.tokens, "CREATE VIEW", view=view, kind_inside=of.kind)
+            return Statement(kind, text, tuple(inner), "CREATE VIEW", view=view, kind_inside=of)
         case "DROP":
             return Statement(StatementKind.DROP_VIEW, text, made, "DROP VIEW", dropped=parse_drop_view(found))
         case "FETCH" | "MOVE":
@@ -200,6 +222,12 @@ def classify_statement(text: str, found: Sequence[Token], policy: Policy, *, has
     if first.kind == "word" and first.key:
         raise unsupported_error(first.key[:20], _NEVER, first.start + 1)
     raise WireError(SYNTAX, "refused [syntax]: this is no SQL", "a question starts with SELECT", first.start + 1)
+
+
+def _select_kind(found: Sequence[Token], policy: Policy, *, has_catalog: bool) -> StatementKind:
+    """What a SELECT is: a question, or about the catalog."""
+    is_question = _is_question(found, policy) or (not has_catalog and is_constant(found))
+    return StatementKind.QUESTION if is_question else StatementKind.CATALOG
 
 
 def _is_question(found: Sequence[Token], policy: Policy) -> bool:
@@ -244,14 +272,12 @@ def is_constant(found: Sequence[Token]) -> bool:
     return not any(token.key == "FROM" for token in found) and not any(calls)
 
 
-def may_have_no_rows(found: Sequence[Token], values: Sequence[object]) -> bool:
+def may_have_no_rows(statement: Statement, values: Sequence[object]) -> bool:
     """Whether a question has a constant by which tools ask for no rows: LIMIT 0, WHERE 1 = 0, FALSE, NOT TRUE.
 
     Where it has none, its plan alone says whether there may be rows.
     """
-    return any(token.key in {"FALSE", "TRUE", "NULL"} or token.text in {"0", "1"} for token in found) or any(
-        value in {0, 1} for value in values if isinstance(value, int)
-    )
+    return statement.has_trivial_constant or any(value in {0, 1} for value in values if isinstance(value, int))
 
 
 def _is_catalog_name(found: Sequence[Token], index: int) -> bool:

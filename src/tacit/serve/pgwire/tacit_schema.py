@@ -8,18 +8,19 @@ from tacit.query.lexer import Token
 
 
 def find_explained_questions(found: Sequence[Token], values: Sequence[bytes | None] = ()) -> list[str]:
-    """The questions inside tacit.explain('...') and tacit.explain($1); `values` are those of the parameters."""
-    questions = []
+    """The questions inside tacit.explain('...') and tacit.explain($1), each once; `values` are of the parameters."""
+    questions: list[str] = []
+    numbers: set[int] = set()
     for index in range(len(found) - 5):
         if not _has_keys(found, index, "TACIT", ".", "EXPLAIN", "("):
             continue
         inner = found[index + 4]
         if inner.kind in {"text", "escaped"}:
             questions.append(inner.text)
-        elif inner.kind == "parameter" and 0 < int(inner.text[1:]) <= len(values):
-            value = values[int(inner.text[1:]) - 1]
-            questions += [] if value is None else [value.decode(errors="replace")]
-    return questions
+        elif inner.kind == "parameter":
+            numbers.add(int(inner.text[1:]))
+    given = (value for number, value in enumerate(values, 1) if number in numbers and value is not None)
+    return list(dict.fromkeys([*questions, *(value.decode(errors="replace") for value in given)]))
 
 
 def has_budget_view(found: Sequence[Token]) -> bool:

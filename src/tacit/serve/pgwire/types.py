@@ -15,6 +15,7 @@ import struct
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from tacit.query.parameters import MOST_DIGITS
 from tacit.query.timestamps import parse_iso_timestamp
 from tacit.query.types import Type
 from tacit.serve.pgwire.arrays import read_binary_array, read_text_array
@@ -57,7 +58,8 @@ _EPOCH = datetime.date(2000, 1, 1)
 _EPOCH_MOMENT = datetime.datetime(2000, 1, 1)
 _SECOND = 1_000_000
 _DAY = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]([0-9:.]+))? ?(?:Z|[+-][0-9:]+)?")
-_MOST_DIGITS = 400  # before or after the point of a number that is given
+_LONGEST_NUMBER = 800  # characters of a number that is given
+_MOST_GROUPS = 400  # of four digits
 
 # What a type is called in a cast.
 OID_BY_NAME = {
@@ -216,7 +218,7 @@ def decode(data: bytes, oid: int, *, binary: bool) -> Any:
         raise WireError(BAD_TEXT, "a parameter is not of its type", "give a value of the type of the column") from None
     if isinstance(value, float) and not math.isfinite(value):
         raise WireError(OUT_OF_RANGE, "a parameter is not a finite number", "give a finite number")
-    if isinstance(value, Decimal) and (not value.is_finite() or abs(value.adjusted()) > _MOST_DIGITS):
+    if isinstance(value, Decimal) and (not value.is_finite() or abs(value.adjusted()) > MOST_DIGITS):
         raise WireError(
             OUT_OF_RANGE, "a parameter is not a finite number, or has too many digits", "give a smaller one"
         )
@@ -277,7 +279,7 @@ def _moment_of(moment: datetime.datetime, oid: int) -> datetime.date:
 
 
 def _parse_numeric(text: str) -> Decimal:
-    if len(text) > 2 * _MOST_DIGITS:
+    if len(text) > _LONGEST_NUMBER:
         raise ValueError
     return Decimal(text)
 
@@ -308,7 +310,7 @@ def _from_binary(data: bytes, oid: int) -> Any:
 
 def _number(data: bytes) -> Decimal:
     count, weight, sign, _ = struct.unpack(">hhHh", data[:8])
-    if sign not in {0, 0x4000} or len(data) != 8 + 2 * count or abs(weight) > _MOST_DIGITS or count > _MOST_DIGITS:
+    if sign not in {0, 0x4000} or len(data) != 8 + 2 * count or abs(weight) > _MOST_GROUPS or count > _MOST_GROUPS:
         raise ValueError
     groups = struct.unpack(f">{count}H", data[8:])
     if any(group > 9_999 for group in groups):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
+import pickle
+
 import numpy as np
 import pytest
 
@@ -228,3 +231,131 @@ def test_what_no_private_estimator_takes_is_refused_with_a_reason(kind, name):
 def test_no_warning_tells_how_many_different_labels_occur(name):
     # warnings are errors here; scikit-learn has one for more labels than half of the rows
     CLASSIFIERS[name](classes=list(range(60))).fit(ROWS, np.arange(60), public=True)
+
+
+REGRESSORS = [kind for kind in EVERY if "target_bounds" in EVERY[kind]().get_params()]
+DAYS = np.datetime64("2025-01-01") + np.arange(60)
+DATED = {
+    "dates": np.column_stack([DAYS, DAYS]),
+    "durations": np.column_stack([DAYS, DAYS]) - DAYS[0],
+    "a date among numbers": np.array([[1.0, datetime.date(2025, 1, 31)]] * 60, dtype=object),
+    "a list with dates": [[datetime.datetime(2025, 1, 31), 1.0]] * 60,
+}
+
+
+def paste(fix, X, y):
+    """The rows and targets after what an error advises."""
+    names = {"np": np, "X": X, "y": y}
+    exec(fix, names)
+    return names["X"], names["y"]
+
+
+@pytest.mark.parametrize("bad", DATED)
+@pytest.mark.parametrize("kind", EVERY)
+def test_dates_are_refused_with_the_numbers_that_stand_for_them(kind, bad):
+    model = EVERY[kind]()
+    with (
+        budget(epsilon=1, delta=1e-4) as spending,
+        pytest.raises(ParameterError, match=r"holds (dates|durations)") as caught,
+    ):
+        model.fit(DATED[bad], SIDE)
+    assert caught.value.name == "X" and spending.fits_ == 0 and isinstance(caught.value, TypeError)
+    assert "2025-01-31" not in str(caught.value) and "datetime.d" not in str(caught.value)
+    mended, _ = paste(caught.value.fix, DATED[bad], SIDE)
+    if bad.startswith("a date"):
+        assert mended[:, 1].tolist() == [30.0] * 60  # days from 2025-01-01 to 2025-01-31
+    assert model.fit(mended, SIDE, public=True).n_features_in_ == 2
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_the_column_of_dates_of_a_frame_is_named(zone):
+    pandas = pytest.importorskip("pandas")
+    days = pandas.Series(DAYS).dt.tz_localize(zone)
+    frame = pandas.DataFrame({"x": ROWS[:, 0], 'the "day"': days})
+    model = LogisticRegression(**LABELED)
+    with pytest.raises(ParameterError, match=r'X\["the \\"day\\""\] holds dates') as caught:
+        model.fit(frame, SIDE)
+    mended, _ = paste(caught.value.fix, frame, SIDE)
+    assert mended['the "day"'].tolist() == list(range(60))
+    assert model.fit(mended, SIDE, public=True).n_features_in_ == 2
+
+
+HALF = np.arange(60) % 2 == 0
+BAD_TARGETS = {
+    "NaN": (np.where(HALF, np.nan, 1.0), "contains NaN"),
+    "infinite": (np.where(HALF, np.inf, 1.0), "contains infinity"),
+    "None": (np.array([None if half else 1 for half in HALF], dtype=object), "NaN|not among the declared"),
+    "text": (np.full(60, "many"), "could not convert|not among the declared"),
+    "dates": (DAYS, "holds dates|not among the declared"),
+    "a list of dates": (DAYS.tolist(), "holds dates|not among the declared"),
+    "durations": (DAYS - DAYS[0], "holds durations|not among the declared"),
+    "dicts": (np.array([{}] * 60, dtype=object), "argument must be|not among the declared"),
+    "complex": (SIDE + 1j, "Complex data not supported"),
+    "two columns": (np.column_stack([SIDE, SIDE]), "1d array"),
+    "huge": (np.array([10**400] * 60, dtype=object), "too large|not among the declared"),
+}
+
+
+@pytest.mark.parametrize("bad", BAD_TARGETS)
+@pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSORS])
+def test_targets_that_cannot_be_learned_are_named_with_a_fix_of_their_own(kind, bad):
+    targets, says = BAD_TARGETS[bad]
+    with budget(epsilon=1, delta=1e-4) as spending, pytest.raises(ParameterError, match=says) as caught:
+        EVERY[kind]().fit(ROWS, targets)
+    assert caught.value.name == "y" and "missing=" not in caught.value.fix and caught.value.fix
+    assert "many" not in str(caught.value)
+    if kind in REGRESSORS:  # whose targets are read before the charge
+        assert spending.fits_ == 0
+
+
+@pytest.mark.parametrize("bad", ["NaN", "infinite"])
+@pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSORS])
+def test_what_an_error_of_missing_targets_advises_works(kind, bad):
+    model, (targets, _) = EVERY[kind](rows=30), BAD_TARGETS[bad]
+    with pytest.raises(ParameterError) as caught:
+        model.fit(ROWS, targets)
+    rows, known = paste(caught.value.fix, ROWS, targets)
+    assert len(rows) == len(known) == 30
+    assert model.fit(rows, known, public=True).n_features_in_ == 2
+
+
+def test_missing_labels_among_texts_are_left_out_by_the_fix():
+    labels = np.array([float("nan") if half else "yes" for half in HALF], dtype=object)
+    model = LogisticRegression(**{**LABELED, "classes": ["no", "yes"]})
+    with pytest.raises(ParameterError, match="y: Input contains NaN") as caught:
+        model.fit(ROWS, labels)
+    rows, known = paste(caught.value.fix, ROWS, labels)
+    assert known.tolist() == ["yes"] * 30 and model.fit(rows, known, public=True).n_features_in_ == 2
+
+
+NEW_ROWS = {bad: case[0] for bad, case in BAD_ROWS.items() if bad != "no columns"} | DATED | {"wide": np.ones((60, 3))}
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_new_rows_that_cannot_be_read_have_a_code_and_a_fix(kind):
+    model = EVERY[kind]().fit(ROWS, SIDE, public=True)
+    ask = model.predict if hasattr(model, "predict") else model.transform
+    for bad, rows in NEW_ROWS.items():
+        with pytest.raises(ParameterError) as caught:
+            ask(rows)
+        assert caught.value.name == "X" and caught.value.fix, bad
+        # no value of a row is quoted
+        assert "many" not in str(caught.value) and str(ROWS[0, 0])[:6] not in str(caught.value)
+        if bad in {"NaN", "infinite"}:
+            assert len(ask(eval(caught.value.fix.partition(", which")[0], {"np": np, "X": rows}))) == 60
+
+
+@pytest.mark.parametrize("kind", ["components", "quantiles", "scaler"])
+def test_what_transform_did_not_return_is_not_turned_back(kind):
+    model = EVERY[kind]().fit(ROWS, SIDE, public=True)
+    for rows in NEW_ROWS.values():
+        with pytest.raises(ParameterError) as caught:
+            model.inverse_transform(rows)
+        assert caught.value.name == "X" and caught.value.fix
+
+
+def test_an_error_of_types_survives_a_pickle():
+    with pytest.raises(TypeError) as caught:
+        LogisticRegression(**LABELED).fit(DATED["dates"], SIDE)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert type(again) is type(caught.value) and str(again) == str(caught.value)

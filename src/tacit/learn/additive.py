@@ -25,7 +25,7 @@ from tacit.learn.fit_budget import charge_fit
 from tacit.learn.labels import check_discrete
 from tacit.learn.linear import LogisticRegression
 from tacit.learn.losses import Array
-from tacit.learn.read_rows import read_fit_rows
+from tacit.learn.read_rows import read_fit_rows, read_new_rows
 from tacit.learn.sums import on_grid
 
 _MOST_KNOTS = 1000
@@ -376,7 +376,7 @@ class AdditiveClassifier(ClassifierMixin, PrivateEstimator):
         return features, target
 
     def _again(self, X: npt.ArrayLike) -> Array:
-        features = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=self._finite())
+        features = read_new_rows(self, X)
         return self._basis.read(self._fill_missing(features))
 
     def _fill_missing(self, features: Array) -> Array:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from tacit.errors import ParameterError
 from tacit.learn.auto import THRESHOLDS, TUNED, plan_method, relax_hinge
@@ -26,7 +26,7 @@ from tacit.learn.losses import Array, ConvexLoss, HuberLoss
 from tacit.learn.method import Method
 from tacit.learn.moments import SufficientStatistics
 from tacit.learn.problem import RiskMinimization
-from tacit.learn.read_rows import read_fit_rows
+from tacit.learn.read_rows import read_fit_rows, read_new_rows
 from tacit.learn.signal import compute_noise_to_signal, warn_of_noise
 from tacit.privacy.guarantee import DpGuarantee
 from tacit.privacy.loss import Compose, Loss
@@ -264,7 +264,7 @@ class PrivateLinearModel(PrivateEstimator):
     def _scores(self, X: npt.ArrayLike) -> Array:
         """x coef + intercept for each row, read as the rows of the fit were."""
         check_is_fitted(self)
-        features = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=self._finite())
+        features = read_new_rows(self, X)
         return np.asarray(self._facts.read_unscaled(features) @ self.coef_.T + self.intercept_)
 
     def _finite(self) -> bool | str:

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from tacit.arithmetic import Number, to_integer, to_rational
 from tacit.errors import ParameterError
@@ -20,6 +20,7 @@ from tacit.learn.newton import NoisySecondMoments
 from tacit.learn.noise import unit_sigma
 from tacit.learn.one import OneShotEstimator, ReleasePlan, center_and_half_width, clip_rows
 from tacit.learn.problem import check_positive, clip_row_norms
+from tacit.learn.read_rows import read_transformed_rows
 from tacit.learn.sums import EXPONENT, ROW_BITS, QuantizedRows
 from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.loss import Loss
@@ -312,7 +313,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OneShotEstimator):
             The rows that have these coordinates, and no others.
         """
         check_is_fitted(self)
-        return np.asarray(check_array(X, dtype=np.float64) @ self.components_ + self.mean_)
+        return np.asarray(read_transformed_rows(X, len(self.components_)) @ self.components_ + self.mean_)
 
     @property
     def _n_features_out(self) -> int:

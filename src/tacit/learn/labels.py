@@ -14,7 +14,8 @@ import numpy as np
 from tacit.errors import ParameterError
 from tacit.learn.losses import Array
 
-_TEXTS = "OSU"  # numpy's kinds of labels that are no numbers
+_TEXTS = "SU"  # numpy's kinds of texts
+_NEITHER = "OMm"  # its kinds of objects, dates and durations
 
 
 def check_classes(classes: Collection[object] | None) -> Array:
@@ -39,12 +40,18 @@ def check_discrete(labels: Array) -> None:
         raise ValueError("Unknown label type: continuous. A classifier has discrete classes; regressors take numbers.")
 
 
+def _describe_kind(labels: Array) -> str:
+    """What labels are compared as: texts, numbers, or numpy's letter of what is neither."""
+    kind = labels.dtype.kind
+    return "text" if kind in _TEXTS else kind if kind in _NEITHER else "number"
+
+
 def encode_labels(classes: Array, labels: Array) -> Array:
     """The place of each label among the classes. One outside of them is an error of whoever holds the rows."""
     known = np.asarray(labels.tolist()) if labels.dtype.kind == "O" else labels
     if not len(known):
         return np.zeros(0, dtype=np.intp)
-    alike = (known.dtype.kind in _TEXTS) == (classes.dtype.kind in _TEXTS)
+    alike = _describe_kind(known) == _describe_kind(classes) != "O"
     found = np.minimum(np.searchsorted(classes, known), len(classes) - 1) if alike else None
     if found is None or not np.all(classes[found] == known):
         more = " Only binary classification is supported." if len(classes) == 2 else ""

@@ -24,7 +24,7 @@ from tacit.learn.base import (
 from tacit.learn.facts import DeclaredParameters
 from tacit.learn.fit_budget import charge_fit
 from tacit.learn.losses import Array
-from tacit.learn.read_rows import read_fit_rows
+from tacit.learn.read_rows import read_fit_rows, read_new_rows
 from tacit.privacy.guarantee import DpGuarantee
 from tacit.privacy.loss import Loss
 from tacit.sampling.bits import Bits
@@ -186,7 +186,7 @@ class OneShotEstimator(PrivateEstimator):
     def _again(self, X: npt.ArrayLike) -> Array:
         """Rows for a fitted model, read as those of the fit were, in their own units."""
         check_is_fitted(self)
-        features = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=self._finite())
+        features = read_new_rows(self, X)
         return clip_rows(self._facts, features)
 
     def _finite(self) -> bool | str:

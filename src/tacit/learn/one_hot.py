@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from numbers import Number
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import TransformerMixin
-from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from tacit.errors import ParameterError
 from tacit.learn.base import PrivateEstimator, check_fit_arguments, clear_fitted_attributes
 from tacit.learn.losses import Array
+from tacit.learn.read_rows import read_rows, read_transformed_rows
 
 _UNKNOWN = ("ignore", "error")
 _DROPS = ("first", "if_binary")
@@ -152,10 +154,8 @@ class OneHotEncoder(TransformerMixin, PrivateEstimator):
             The category of the largest mark; where all are 0 the dropped one, or None.
         """
         check_is_fitted(self)
-        marks = check_array(X, dtype=np.float64)
         widths = [len(self._list_marked(place)) for place in range(len(self.categories_))]
-        if marks.shape[1] != sum(widths):
-            raise ParameterError("X", f"has not {sum(widths)} marks", fix="pass what transform returned")
+        marks = read_transformed_rows(X, sum(widths))
         found = np.empty((len(marks), len(widths)), dtype=object)
         for place, own in enumerate(np.split(marks, np.cumsum(widths)[:-1], axis=1)):
             kept, known = self._list_marked(place), self.categories_[place]
@@ -198,12 +198,13 @@ class OneHotEncoder(TransformerMixin, PrivateEstimator):
     def _columns(self, X: Any, *, reset: bool) -> list[Array]:
         """The columns, each as an array of its own type."""
         if hasattr(X, "iloc"):
-            validate_data(self, X, reset=reset, skip_check_array=True)
+            read_rows(X, lambda: validate_data(self, X, reset=reset, skip_check_array=True))
             _check_kinds(list(X.dtypes))
             return [np.asarray(X.iloc[:, place]) for place in range(X.shape[1])]
         table = X if isinstance(X, np.ndarray) or hasattr(X, "toarray") else np.asarray(X, dtype=object)
         _check_kinds([table.dtype])
-        return list(validate_data(self, table, reset=reset, dtype=None, ensure_all_finite=False).T)
+        read = partial(validate_data, self, table, reset=reset, dtype=None, ensure_all_finite=False)
+        return list(read_rows(table, read).T)
 
     def _read_categories(self, columns: int) -> list[Any]:
         example = "categories=[" + ", ".join(['["A", "B"]'] * min(columns, 3)) + "]"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from tacit.arithmetic import Number, to_integer
 from tacit.errors import ParameterError
@@ -15,6 +15,7 @@ from tacit.learn.dyadic_counts import LEAVES, DyadicCounts
 from tacit.learn.facts import BitSource, Bounds, Missing
 from tacit.learn.losses import Array
 from tacit.learn.one import OneShotEstimator, ReleasePlan, scale_rows
+from tacit.learn.read_rows import read_transformed_rows
 from tacit.sampling.bits import Bits
 
 _DISTRIBUTIONS = ("uniform", "normal")
@@ -174,7 +175,7 @@ class QuantileTransformer(OneToOneFeatureMixin, TransformerMixin, OneShotEstimat
             The rows in their own units, within the declared bounds.
         """
         check_is_fitted(self)
-        rows = check_array(X, dtype=np.float64)
+        rows = read_transformed_rows(X, self.n_features_in_)
         if self.output_distribution == "normal":
             from scipy.special import ndtr
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from tacit.arithmetic import Number
 from tacit.errors import ParameterError
@@ -23,6 +23,7 @@ from tacit.learn.columns import GroupMoments, estimate_means, estimate_moments
 from tacit.learn.facts import BitSource, Bounds, Missing
 from tacit.learn.losses import Array
 from tacit.learn.one import OneShotEstimator, ReleasePlan, center_and_half_width, scale_rows
+from tacit.learn.read_rows import read_transformed_rows
 from tacit.mechanisms.validation import check_flag
 from tacit.sampling.bits import Bits
 
@@ -171,7 +172,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, OneShotEstimator):
             The rows in their own units.
         """
         check_is_fitted(self)
-        rows = check_array(X, dtype=np.float64) * self._divisor()
+        rows = read_transformed_rows(X, self.n_features_in_) * self._divisor()
         return np.asarray(rows + self.mean_ if self.with_mean else rows)
 
     def _divisor(self) -> Any:

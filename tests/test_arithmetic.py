@@ -84,7 +84,7 @@ def test_what_is_no_number_is_named(value):
     assert caught.value.code is ErrorCode.PARAMETER
     assert caught.value.name == "epsilon"
     assert caught.value.what.startswith("epsilon: needs a ")
-    assert caught.value.fix
+    assert caught.value.fix == "epsilon=0.5"
 
 
 def test_a_long_value_is_cut_short():

@@ -8,6 +8,7 @@ import pytest
 from matplotlib import pyplot
 
 from tacit import attacks, pictures
+from tacit.errors import ParameterError
 from tacit.pictures import open_figure
 
 
@@ -18,10 +19,14 @@ def backend():
     pyplot.close("all")
 
 
+def draw_line(path) -> None:
+    with open_figure(path, "Error", "people", "error") as axes:
+        axes.plot([1, 2], [3, 4])
+
+
 @pytest.mark.slow
 def test_a_figure_with_a_path_is_saved_and_closed(tmp_path):
-    with open_figure(tmp_path / "a.svg", "Error", "people", "error") as axes:
-        axes.plot([1, 2], [3, 4])
+    draw_line(tmp_path / "a.svg")
     assert "</svg>" in (tmp_path / "a.svg").read_text() and pyplot.get_fignums() == []
 
 
@@ -41,6 +46,13 @@ def test_a_figure_without_a_path_is_shown_where_there_is_one(monkeypatch):
     with open_figure(None, "Error", "people", "error", panels=2) as (left, _):
         left.plot([1, 2], [3, 4])
     assert shown == [[1]]
+
+
+def test_a_picture_that_cannot_be_saved_is_an_error_with_its_path(tmp_path):
+    (tmp_path / "a.svg").mkdir()
+    with pytest.raises(ParameterError, match=r"a\.svg cannot be written: Is a directory"):
+        draw_line(tmp_path / "a.svg")
+    assert pyplot.get_fignums() == []
 
 
 def test_every_plot_of_an_attack_can_be_shown_without_a_file():

@@ -47,21 +47,21 @@ def _lock() -> Any:
     return _locks.setdefault(os.getpid(), threading.RLock())
 
 
-def to_rational(name: str, value: object) -> Fraction:
+def to_rational(name: str, value: object, example: str = "0.5") -> Fraction:
     """The number a person meant: 0.1 is one tenth, not the nearest binary fraction.
 
-    Text, booleans, NaN and infinities are errors that name the parameter.
+    Text, booleans, NaN and infinities are errors that name the parameter, with `example` as a value to give it.
     """
     if isinstance(value, bool) or not isinstance(value, Real | Decimal):
-        raise ParameterError(name, f"needs a number, got {type(value).__name__} {value!r:.60}", fix=f"{name}=0.5, say")
+        raise ParameterError(name, f"needs a number, got {type(value).__name__} {value!r:.60}", fix=f"{name}={example}")
     if isinstance(value, Integral):
         return Fraction(int(value))
     if isinstance(value, Rational):
         return Fraction(value)
     if not (value.is_finite() if isinstance(value, Decimal) else math.isfinite(value)):
-        raise ParameterError(name, f"needs a finite number, got {value}", fix=f"{name}=0.5, say")
+        raise ParameterError(name, f"needs a finite number, got {value}", fix=f"{name}={example}")
     if isinstance(value, Decimal) and value and abs(value.adjusted()) > _MOST_DIGITS:
-        raise ParameterError(name, "has too large an exponent", fix=f"{name}=0.5, say")
+        raise ParameterError(name, "has too large an exponent", fix=f"{name}={example}")
     return Fraction(str(value) if isinstance(value, Decimal) else repr(float(value)))
 
 

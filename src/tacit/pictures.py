@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tacit.errors import ParameterError
 from tacit.extras import missing_extra
 
 TEXT_COLOR = "#26323d"
@@ -81,8 +82,15 @@ def open_figure(
             if matplotlib.get_backend().lower() not in _WITHOUT_SCREEN:
                 pyplot.show()
             return
-        figure.savefig(path, metadata={"Date": None} if str(path).endswith(".svg") else None)
-        pyplot.close(figure)
+        try:
+            figure.savefig(path, metadata={"Date": None} if str(path).endswith(".svg") else None)
+        except OSError as error:
+            what = f"{os.fspath(path)} cannot be written: {error.strerror or 'it failed'}"
+            raise ParameterError(
+                "path", what, fix="name a file that this user may write, on a disk with free space"
+            ) from error
+        finally:
+            pyplot.close(figure)
 
 
 def _power(value: float) -> str:

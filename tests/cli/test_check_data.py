@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tacit.curator.value_report import _share
+
 pytestmark = pytest.mark.slow
 
 POLICY = """
@@ -93,3 +95,39 @@ def test_values_that_are_not_as_declared_are_told_exactly(tacit, tmp_path):
     assert "columns.dx: 7 of 13 values (54 %) are none of its declared values" in said
     assert 'the most frequent is "male"' in said
     assert "columns.age: 3 of 13 values (23 %) are NULL" in said
+
+
+def test_a_share_of_all_values_is_written_without_an_exponent(tacit, tmp_path):
+    (tmp_path / "p.csv").write_text("v\n" + "NA\n" * 1_000, encoding="utf-8")
+    policy = tmp_path / "p.toml"
+    policy.write_text(
+        """\
+[data]
+source = "p.csv"
+[privacy]
+epsilon = 1
+[tables.p]
+unit = "row"
+[tables.p.columns]
+v = { type = "int" }
+[analysts.ada]
+epsilon = 1
+"""
+    )
+    assert "1,000 of 1,000 values (100 %) are NULL" in tacit("check", "-p", policy).stdout
+
+
+@pytest.mark.parametrize(
+    ("some", "of", "said"),
+    [
+        (1_000, 1_000, "100 %"),
+        (999_999, 1_000_000, "more than 99.9 %"),
+        (997, 1_000, "99.7 %"),
+        (995, 1_000, "99.5 %"),
+        (1, 2, "50 %"),
+        (1, 300, "0.33 %"),
+        (1, 10**9, "less than 0.001 %"),
+    ],
+)
+def test_a_share_is_told_from_nothing_and_from_all(some, of, said):
+    assert _share(some, of) == f"{some:,} of {of:,} values ({said})"

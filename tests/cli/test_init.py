@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tacit.cli.guided_init import _read_columns
+
 pytestmark = pytest.mark.slow
 SQL = "SELECT region, COUNT(*) AS orders FROM orders GROUP BY region"
 
@@ -70,7 +72,10 @@ def test_answers_are_asked_for_until_they_can_be_read(tacit, shop):
         (["--unit", "who"], "there is no column who"),
         (["--epsilon", "0"], "must be a number above 0"),
         (["--epsilon", "much"], "must be a number above 0"),
-        (["--analyst", "a b"], "it has no spaces"),
+        (["--analyst", "a b"], "an analyst's name has no spaces"),
+        (["--analyst", "a\nb"], "an analyst's name has no spaces"),
+        (["--analyst", "(owner)"], "a name that begins with ( is one of Tacit's own"),
+        (["--analyst", "a" * 129], "a name has at most 128 characters"),
     ],
 )
 def test_a_choice_that_cannot_be_read_writes_nothing(tacit, shop, given, what):
@@ -79,3 +84,35 @@ def test_a_choice_that_cannot_be_read_writes_nothing(tacit, shop, given, what):
     assert what in made.stderr
     assert not (shop / "tacit.toml").exists()
     assert "is needed" in tacit("init", "--unit", "x", cwd=shop).stderr
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """Two tables with columns of the same names."""
+    (tmp_path / "store").mkdir()
+    for name in ("orders", "returns"):
+        lines = ["customer_id,note," + ",".join(f"a{number}" for number in range(6))]
+        lines += [f"{number % 20},x,1,1,1,1,1,1" for number in range(100)]
+        (tmp_path / "store" / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+def test_a_column_that_two_tables_have_is_named_with_its_table(tacit, store):
+    # note and a0 alone could be either table's: both are asked for again
+    answers = ("customer_id", "note", "Orders.Note", "a0, a1", "returns.a0, orders.a1", "0 100", "0 9", "1", "ada")
+    made = tacit("init", "store", "--guided", cwd=store, stdin="\n".join(answers) + "\n")
+    assert made.returncode == 0, made.stderr
+    assert "note may be orders.note or returns.note: write which" in made.stdout
+    assert "a0 may be orders.a0 or returns.a0: write which" in made.stdout
+    assert "12 columns are numbers: orders.a0, orders.a1" in made.stdout
+    orders, returns = (store / "tacit.toml").read_text().split("[tables.returns]")
+    assert "\nnote        = {" in orders and "\n# note" in returns
+    assert "lower = 0, upper = 100 }" not in orders and "lower = 0, upper = 100 }" in returns
+    assert "lower = 0, upper = 9 }" in orders and "lower = 0, upper = 9 }" not in returns
+
+
+def test_a_column_that_one_table_has_needs_no_table():
+    offered = [("orders", "note"), ("returns", "Reason"), ("b", "c"), ("a", "b.c")]
+    assert _read_columns(offered, "reason, note, orders.note") == [("returns", "Reason"), ("orders", "note")]
+    assert _read_columns(offered, "b.c, a.b.c") == [("b", "c"), ("a", "b.c")]
+    assert _read_columns(offered, " , ") == []

@@ -220,6 +220,58 @@ def test_a_line_that_was_cut_short_is_told(tacit, place):
     assert not tacit("survey", "report", "survey.toml", cwd=place).stderr
 
 
+def test_a_file_that_is_no_store_is_not_collected_into(tacit, place):
+    (place / "thesis.json").write_text('{"name": "thesis"}')  # without an end of line, as programs write
+    (place / "r").write_text(
+        load_survey(place / "survey.toml").respond([0, 0, "000000", 0], ReplayBits(b"r")).to_json()
+    )
+    for kept in ("thesis.json", "r"):
+        before = (place / kept).read_bytes()
+        refused = tacit("survey", "collect", "survey.toml", "r", "--store", kept, cwd=place)
+        assert refused.returncode == 3 and "not a store of reports" in refused.stderr
+        assert (place / kept).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("out", "what"),
+    [
+        ("survey.toml", "survey.toml exists already"),
+        ("dangling", "dangling exists already"),
+        ("folder", "folder is a folder"),
+        ("none/mine.jsonl", "there is no folder none"),
+        ("y" * 300, "File name too long"),
+    ],
+)
+def test_no_coins_are_drawn_for_a_report_that_cannot_be_written(tacit, place, out, what):
+    (place / "folder").mkdir()
+    (place / "dangling").symlink_to("nowhere")
+    before = (place / "survey.toml").read_bytes()
+    refused = tacit(
+        "survey", "respond", "survey.toml", "--answers", "mine.toml", "--memo", "memo", "--out", out, cwd=place
+    )
+    assert refused.returncode == 2 and what in refused.stderr
+    assert (place / "survey.toml").read_bytes() == before and not (place / "memo").exists()
+
+
+def test_a_report_that_could_not_be_written_is_the_same_in_another_file(tacit, place, monkeypatch):
+    def full(path, content):
+        raise OSError(28, "No space left on device")
+
+    answer = ("survey", "respond", "survey.toml", "--answers", "mine.toml")
+    with monkeypatch.context() as patch:
+        patch.setattr("tacit.durable_files.make_file", full)
+        failed = tacit(*answer, "--out", "one.jsonl", cwd=place)
+    assert failed.returncode == 2 and "one.jsonl cannot be written: No space left on device" in failed.stderr
+    first = tacit(*answer, "--out", "two.jsonl", cwd=place)
+    assert "You have answered this survey before" in first.stderr
+    assert (place / "two.jsonl").read_text() == tacit(*answer, cwd=place).stdout
+
+
+def test_a_survey_is_not_begun_where_it_cannot_be_written(tacit, place):
+    failed = tacit("survey", "init", "y" * 300, cwd=place)
+    assert failed.returncode == 2 and "cannot be written: File name too long" in failed.stderr
+
+
 def test_only_bad_reports_are_a_failure(tacit, place):
     for more in ((), ("--json",)):
         assert tacit("survey", "collect", "survey.toml", "-", *more, cwd=place, stdin="x\n").returncode == 3

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import random
+import subprocess
+import sys
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -204,3 +208,77 @@ def test_units_that_share_a_number_are_found_in_whichever_tables_they_are(tmp_pa
     for units in ([["p", "q"]], [["p"], ["q"]], [["p", "pp"], ["pp", "qq"]]):
         with pytest.raises(DataError, match="two units have the same hash"):
             opened(*units)
+
+
+def test_a_copy_that_the_disk_does_not_take_is_said_with_the_reason_and_leaves_nothing(tmp_path):
+    """A limit on the size of files, in a process of its own: to DuckDB that is a full disk with another reason."""
+    code = """
+import resource, signal
+from pathlib import Path
+from tacit.engines.copy_file import CopyFile, make_copy
+from tacit.errors import DataError
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+def read(connection):
+    connection.execute("CREATE TABLE copy.t AS SELECT range AS x, random() AS y FROM range(100000)")
+    return {}
+
+for size in (8_192, 100_000):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+    try:
+        make_copy(CopyFile(Path("copy").absolute(), "s"), read)
+    except DataError as error:
+        print(error.what)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["the copy copy cannot be written: File too large"] * 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_disk_that_is_full_while_the_source_is_read_is_not_called_an_unreadable_source(tmp_path):
+    code = """
+import resource, signal
+from pathlib import Path
+from tacit.engines.base import TableSchema
+from tacit.engines.copy_file import CopyFile
+from tacit.engines.duckdb import DuckDBEngine
+from tacit.errors import DataError
+from tacit.query.types import Type
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, resource.RLIM_INFINITY))
+shape = TableSchema("t", (("x", Type.FLOAT),), "who")
+try:
+    DuckDBEngine([shape], Path("t.parquet"), copy=CopyFile(Path("y" * 150, "copy").absolute(), "s"))
+except DataError as error:
+    print(error.what)
+"""
+    draw = random.Random(1)
+    values = [draw.random() for _ in range(400_000)]
+    pq.write_table(pa.table({"who": pa.array(range(400_000)), "x": values}), tmp_path / "t.parquet")
+    (tmp_path / ("y" * 150)).mkdir()  # the source's own error would cut the reason off
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "the copy copy cannot be written: File too large\n"
+    assert not list((tmp_path / ("y" * 150)).iterdir())
+
+
+def test_what_the_source_does_not_give_is_not_said_of_the_copy(tmp_path):
+    def read(connection):
+        connection.execute("FROM read_parquet('/none/source.parquet')")
+
+    with pytest.raises(duckdb.IOException, match="source"):
+        copy_file.make_copy(CopyFile(tmp_path / "copy", "s"), read)
+
+
+def test_a_copy_finds_no_space_or_no_free_place(tmp_path, monkeypatch):
+    def full(*given: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(copy_file.os, "chmod", full)
+        with pytest.raises(DataError, match="No space left on device") as caught:
+            copy_file.make_copy(CopyFile(tmp_path / "copy", "s"), lambda connection: {})
+    assert caught.value.fix.startswith("free some space, or name another place")
+    (tmp_path / "copy").mkdir()
+    with pytest.raises(DataError, match="the copy copy cannot be written: Is a directory"):
+        copy_file.make_copy(CopyFile(tmp_path / "copy", "s"), lambda connection: {})
+    assert [file.name for file in tmp_path.iterdir()] == ["copy"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import stat
@@ -10,7 +11,7 @@ import threading
 import pytest
 from tests.ledger.conftest import limits, noise
 
-from tacit.errors import LedgerError, ParameterError
+from tacit.errors import ErrorCode, LedgerError, ParameterError
 from tacit.ledger import backup
 from tacit.ledger.backup import back_up_ledger
 from tacit.ledger.ledger import Ledger
@@ -115,3 +116,20 @@ def test_mistakes_are_said_and_nothing_is_overwritten(opened, tmp_path):
     with pytest.raises(LedgerError):
         back_up_ledger(there, tmp_path / "copy.ledger")
     assert not (tmp_path / "copy.ledger").exists()
+
+
+@pytest.mark.parametrize(("number", "error"), [(errno.EACCES, ParameterError), (errno.ENOSPC, LedgerError)])
+@pytest.mark.parametrize("step", ["tempfile.mkstemp", "os.link"])
+def test_what_the_system_does_not_make_is_said_with_its_reason(opened, tmp_path, monkeypatch, step, number, error):
+    def fail(*given: object, **named: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    module, _, call = step.partition(".")
+    with monkeypatch.context() as patch:
+        patch.setattr(getattr(backup, module), call, fail)
+        with pytest.raises(error, match=r"disk of the copy is full|cannot be written: Permission denied") as caught:
+            back_up_ledger(opened.store.path, tmp_path / "copy.ledger")
+    assert caught.value.code is (ErrorCode.LEDGER_FULL if error is LedgerError else ErrorCode.PARAMETER)
+    assert not any(name.startswith("copy") for name in os.listdir(tmp_path))
+    with pytest.raises(ParameterError, match="File name too long"):
+        back_up_ledger(opened.store.path, tmp_path / ("y" * 300))

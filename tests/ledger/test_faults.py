@@ -23,6 +23,7 @@ from tests.support.forks import in_child, outcome
 import tacit
 from tacit.errors import ErrorCode, LedgerError
 from tacit.ledger import ledger as ledgers
+from tacit.ledger import sqlite
 from tacit.ledger import witness as witnesses
 from tacit.ledger.entries import EntryKind
 from tacit.ledger.ledger import Ledger
@@ -278,12 +279,16 @@ class FaultyDisk(apsw.VFS):
     """SQLite's own file system layer, which fails on demand: `fault` is the call and the error."""
 
     fault: tuple[str, type[Exception]] | None = None
+    number = 0  # the system's, of the last error
 
     def __init__(self) -> None:
         super().__init__("faulty", "")
 
     def xOpen(self, name, flags):
         return FaultyFile(self, name, flags)
+
+    def xGetLastError(self):
+        return self.number, ""
 
     def check(self, call: str) -> None:
         if self.fault is not None and self.fault[0] == call:
@@ -344,6 +349,40 @@ def test_a_disk_that_cannot_be_read_at_opening(disk, office):
     refused(ErrorCode.LEDGER_DISK, office.open)
     disk.fault = None
     check_all_is_well(office, asked=3)
+
+
+FULL = {
+    "full": (errno.ENOSPC, ErrorCode.LEDGER_FULL),
+    "a quota that is full": (errno.EDQUOT, ErrorCode.LEDGER_FULL),
+    "broken": (errno.EIO, ErrorCode.LEDGER_DISK),
+}
+
+
+@pytest.mark.parametrize("fault", FULL)
+def test_a_disk_that_sqlite_calls_broken_is_full_where_the_system_says_so(disk, tmp_path, fault):
+    # As SQLite does where a file beside the ledger finds no space, or a quota is full.
+    number, code = FULL[fault]
+    office = Office(tmp_path)
+    disk.fault, disk.number = ("write", apsw.IOError), number
+    refused(code, office.open)
+    disk.fault = None
+    with office.open() as opened:
+        office.answers[1] = office.ask(opened, 1)
+        disk.fault = ("write", apsw.IOError)
+        refused(code, lambda: office.ask(opened, 3))
+        disk.fault = None
+        check_all_is_well(office, asked=2, opened=opened)
+
+
+def test_a_ledger_that_finds_no_space_for_its_file_says_so(tmp_path, monkeypatch):
+    def full(path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite, "make", full)
+        refused(ErrorCode.LEDGER_FULL, lambda: Ledger(tmp_path / "ledger", LIMITS))
+    with Ledger(tmp_path / "ledger", LIMITS) as ledger:
+        assert ledger.overall().spent.epsilon == 0
 
 
 @pytest.mark.parametrize("fault", DISK)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -101,6 +102,19 @@ def test_a_key_that_cannot_be_made(tmp_path):
     with pytest.raises(LedgerError, match="cannot be made") as error:
         SigningKey.at(tmp_path / "no" / "key", create=True)
     assert error.value.code is ErrorCode.LEDGER_KEY
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_key_that_finds_no_space_is_made_once_there_is_some(tmp_path, monkeypatch, number):
+    def full(path, content):
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(signing, "make", full)
+        with pytest.raises(LedgerError, match="the disk is full") as error:
+            SigningKey.at(tmp_path / "key", create=True)
+    assert error.value.code is ErrorCode.LEDGER_FULL and error.value.fix.startswith("free some space")
+    SigningKey.at(tmp_path / "key", create=True)
 
 
 def test_a_draft_left_by_a_kill_does_no_harm(tmp_path):
@@ -232,5 +246,5 @@ def test_a_key_that_cannot_remember_signs_nothing(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(signing.os, "write", full)
-        assert refusal(tmp_path / "ledger", tmp_path / "key").code is ErrorCode.LEDGER_KEY
+        assert refusal(tmp_path / "ledger", tmp_path / "key").code is ErrorCode.LEDGER_FULL
     opens(tmp_path / "ledger", tmp_path / "key")

@@ -78,6 +78,22 @@ def test_a_file_cut_at_any_byte_loses_only_the_line_that_was_cut(tmp_path):
         assert kept.endswith(b"\n") and kept.count(b"\n") == max(1, lines) + 1
 
 
+def test_a_file_of_another_kind_is_refused_and_left_as_it_is(tmp_path):
+    with ReportStore(tmp_path / "mine.reports", SURVEY):
+        pass
+    with ReportStore(tmp_path / "other.reports", parse_survey({**ENTRIES, "id": "other"})):
+        pass
+    mine, other = ((tmp_path / f"{name}.reports").read_bytes() for name in ("mine", "other"))
+    path = tmp_path / "kept.reports"
+    for content in (b'{"name":"thesis"}', reports(1)[0].to_json().encode(), other[:-1], mine[:-1] + b" ", b"\0"):
+        path.write_bytes(content)
+        for opening in (ReportStore, read_store):
+            with pytest.raises(Refused, match=r"line 1 of kept\.reports is damaged, or it is not a store") as caught:
+                opening(path, SURVEY)
+            assert caught.value.code is ErrorCode.REPORT
+            assert path.read_bytes() == content
+
+
 def test_a_line_that_is_damaged_is_refused_not_skipped(tmp_path):
     path = tmp_path / "kept.reports"
     with ReportStore(path, SURVEY) as store:

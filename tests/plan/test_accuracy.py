@@ -16,6 +16,7 @@ from tacit.aggregates.registry import read_question as parse
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.plan.accuracy import plan_within
 from tacit.plan.bind_question import plan_for
+from tacit.plan.column_error import WantedAccuracy
 from tacit.plan.plan import MAX_EPSILON, Plan
 from tacit.policy.model import Policy
 from tacit.query.nodes import ReleasedValue
@@ -167,3 +168,13 @@ def test_an_accuracy_that_is_none(policy: Policy, within: Any, said: str) -> Non
 def test_what_costs_nothing_needs_no_price(policy: Policy):
     made = plan_within(parse("SELECT SUM(0) AS z FROM visits"), policy, {"z": 50}, USUAL)
     assert made.epsilon_delta == (0, 0)
+
+
+@pytest.mark.parametrize("width", [0, -1, float("nan"), float("inf"), "50", None])
+@pytest.mark.parametrize("name", ["n", 'the "n"'])
+def test_a_width_that_is_none_is_told_with_a_mapping_that_works(policy: Policy, name: str, width: Any):
+    with pytest.raises(ParameterError) as caught:
+        WantedAccuracy.parse({name: width}, USUAL)
+    given = eval(f"dict({caught.value.fix})")
+    assert given == {"within": {name: 50}}
+    assert WantedAccuracy.parse(given["within"], USUAL).widths == ((name, Fraction(50)),)

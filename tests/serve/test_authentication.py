@@ -244,7 +244,7 @@ def test_a_change_that_cannot_be_written_leaves_the_file_and_no_draft(path, monk
     patched = SimpleNamespace(**{**vars(os), "fsync": full})
     for module in (credentials, durable_files):
         monkeypatch.setattr(module, "os", patched)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(ParameterError, match="cannot be written: No space left on device"):
         credentials.revoke_credential(path, "ada")
     assert path.read_bytes() == before
     assert {file.name for file in path.parent.iterdir()} == {path.name, f"{path.name}.lock"}

@@ -254,7 +254,7 @@ def any_callable(
 
 @app.command("command")
 def any_command(
-    words: Annotated[list[str], typer.Argument(metavar="PROGRAM ARGUMENTS", help="After --; {} is the database.")],
+    command: Annotated[list[str], typer.Argument(metavar="PROGRAM ARGUMENTS", help="After --; {} is the database.")],
     claim: ClaimOption,
     one: OneOption,
     other: OtherOption,
@@ -275,10 +275,10 @@ def any_command(
 
     _report_program(
         "command",
-        " ".join(words),
-        Path(words[0]).name,  # an argument may be a password, and a card is published
+        " ".join(command),
+        Path(command[0]).name,  # an argument may be a password, and a card is published
         lambda progress: audit_command(
-            words,
+            command,
             _parse_json("one", one),
             _parse_json("other", other),
             _parse_claim(claim),

@@ -102,7 +102,7 @@ def _ask_bounds(tables: Tables, listed: frozenset[ColumnName]) -> dict[ColumnNam
     typer.echo(_BOUNDS)
     asked = list(numbers)
     if len(numbers) > _MANY_NUMBERS:
-        typer.echo(f"   {len(numbers)} columns are numbers: {', '.join(column for _, column in numbers)}")
+        typer.echo(f"   {len(numbers)} columns are numbers: {_show_names(numbers)}")
         prompt = "   Which of them have bounds, separated by commas, or Enter for none"
         asked = _ask(prompt, "", partial(_read_columns, numbers))
     found = {}
@@ -116,10 +116,35 @@ def _ask_bounds(tables: Tables, listed: frozenset[ColumnName]) -> dict[ColumnNam
 
 
 def _read_columns(offered: Iterable[ColumnName], given: str) -> list[ColumnName]:
-    """The columns that are named, each with its table or without, in their order; or ParameterError."""
-    names = [name.strip().lower() for name in given.split(",") if name.strip()]
-    known = {f"{table}.{column}".lower(): (table, column) for table, column in offered}
-    known |= {column.lower(): (table, column) for table, column in offered}
-    if unknown := [name for name in names if name not in known]:
-        raise ParameterError("columns", f"{unknown[0]} is not one of these", fix="name columns of the list")
-    return list(dict.fromkeys(known[name] for name in names))
+    """The columns that are named, each with its table or without, in their order; or ParameterError.
+
+    **Rule.** A name means one column: one that several tables have is not taken without its table.
+    """
+    known = list(offered)
+    found: list[ColumnName] = []
+    for name in filter(None, map(str.strip, given.split(","))):
+        meant = _find_columns(known, name)
+        if not meant:
+            raise ParameterError("columns", f"{name} is not one of these", fix="name columns of the list")
+        if len(meant) > 1:
+            full = [f"{table}.{column}" for table, column in meant]
+            raise ParameterError("columns", f"{name} may be {' or '.join(full)}: write which", fix=full[0])
+        found += meant
+    return list(dict.fromkeys(found))
+
+
+def _find_columns(known: Iterable[ColumnName], name: str) -> list[ColumnName]:
+    """The columns that a name may mean: the one of this table and name, else those of this name in any table."""
+    full = {each: f"{each[0]}.{each[1]}" for each in known}
+    return (
+        [each for each, called in full.items() if called == name]
+        or [each for each, called in full.items() if called.lower() == name.lower()]
+        or [each for each in full if each[1].lower() == name.lower()]
+    )
+
+
+def _show_names(columns: Iterable[ColumnName]) -> str:
+    """The names of columns in a line, each with its table where there are several tables."""
+    listed = list(columns)
+    is_one_table = len({table for table, _ in listed}) == 1
+    return ", ".join(column if is_one_table else f"{table}.{column}" for table, column in listed)

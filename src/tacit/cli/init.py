@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -55,8 +56,10 @@ def init(
     place = source
     tables: Tables = {}
     if source is not None:
+        named = source if is_database_url(source) else _path_from_policy(Path(source), policy)
+        _check_text(source, named)
         tables = _read_columns(source)
-        source = source if is_database_url(source) else _path_from_policy(Path(source), policy)
+        source = named
     elif unit is not None or guided or browser:
         raise ParameterError("source", "is needed to choose from its columns", fix="name a file: tacit init visits.csv")
     choices = _read_choices(tables, unit, epsilon, analyst)
@@ -112,12 +115,34 @@ def _read_columns(source: str) -> Tables:
     from tacit.policy.model import is_database_url
 
     if not is_database_url(source):
-        if not Path(source).exists():
-            raise DataError(ErrorCode.DATA, f"there is no {source}", fix="name a file or folder that is there")
+        _check_is_there(source)
         return duckdb.read_columns(Path(source))
     from tacit.engines import postgres
 
     return postgres.read_columns(source)
+
+
+def _check_is_there(source: str) -> None:
+    """DataError where a path names nothing, or what cannot be looked at."""
+    try:
+        os.stat(source)
+    except (FileNotFoundError, NotADirectoryError):
+        raise DataError(ErrorCode.DATA, f"there is no {source}", fix="name a file or folder that is there") from None
+    except OSError as error:
+        what = f"{source} cannot be read: {error.strerror or 'it failed'}"
+        raise DataError(ErrorCode.DATA, what, fix="name a file or folder that this user may read") from None
+
+
+def _check_text(*paths: str) -> None:
+    """ParameterError where a path is not UTF-8: a policy, which is, cannot name it."""
+    from tacit.terminal import one_line
+
+    for path in paths:
+        try:
+            path.encode()
+        except UnicodeEncodeError:
+            what = f"the path {one_line(path)} is not UTF-8, so no policy can name it"
+            raise ParameterError("source", what, fix="rename the file or its folder") from None
 
 
 def _path_from_policy(source: Path, policy: Path) -> str:

@@ -1,7 +1,7 @@
 """The command `tacit`.
 
 Exit codes: 0 answered; 1 failed; 2 a wrong option or parameter; 3 refused; 4 the policy; 5 the data; 6 the ledger;
-7 a claim of privacy was refuted.
+7 a claim of privacy was refuted; 130 stopped by Ctrl-C.
 TACIT_LOG names a file for the owner's log.
 """
 
@@ -10,7 +10,9 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
+from traceback import walk_tb
 from typing import Annotated, NoReturn
 
 import typer
@@ -21,6 +23,7 @@ from tacit.cli.anonymity import anonymity
 from tacit.cli.attack import attack
 from tacit.cli.check import check
 from tacit.cli.init import init
+from tacit.cli.option_fixes import fix_with_options
 from tacit.cli.output import describe_error, print_json
 from tacit.cli.prepare import prepare
 from tacit.cli.profile import profile
@@ -28,7 +31,7 @@ from tacit.cli.questions import ask, budget, explain, schema
 from tacit.cli.serve import serve
 from tacit.errors import ErrorCode, ParameterError, Refused, TacitError
 from tacit.statuses import STATUSES
-from tacit.terminal import several_lines
+from tacit.terminal import one_line, several_lines
 
 app = typer.Typer(
     name="tacit",
@@ -55,6 +58,12 @@ for command in (schema, explain, ask, budget):
     app.command()(command)
 
 
+_LOG = "TACIT_LOG"
+_AFTER_OUTPUT = {  # by command: what became of an answer that was not shown
+    "ask": ["the answer is charged and stored, and asking the same again is free"],
+    "profile": ["what was released is charged and stored, and the same again is free"],
+    "analyst": ["a key that was not shown is lost: tacit analyst rotate NAME"],
+}
 _WITHOUT_PANDAS = {"schema", "explain", "ask", "budget"}
 
 
@@ -68,15 +77,11 @@ class _WithoutPandas:
 
 
 def main() -> None:
-    """Run the command; an error of Tacit's own becomes a message and an exit code."""
+    """Run the command; an error of Tacit's own, or of the system, becomes a message and an exit code."""
     if sys.argv[1:] and sys.argv[1] in _WITHOUT_PANDAS and "pyarrow" not in sys.modules:
         sys.meta_path.insert(0, _WithoutPandas())
-    log = os.environ.get("TACIT_LOG")
-    if log:  # the owner's log, which may name the cause of a failure
-        from tacit.serve.log_redaction import OwnerFile
-
-        logging.basicConfig(handlers=[OwnerFile(log)], format="%(asctime)s %(name)s %(levelname)s %(message)s")
     try:
+        _open_log()
         sys.exit(app(prog_name="tacit", standalone_mode=False) or 0)
     except TacitError as error:
         _exit_with_error(error)
@@ -92,15 +97,56 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
+    except OSError as error:
+        if logging.getLogger().handlers:
+            logging.getLogger("tacit").error("the command failed", exc_info=error)
+        _exit_with_error(_describe_system_error(error))
+
+
+def _open_log() -> None:
+    """Write the owner's log, which may name the cause of a failure, where the environment names a file for it."""
+    log = os.environ.get(_LOG)
+    if log:
+        from tacit.serve.log_redaction import OwnerFile
+
+        logging.basicConfig(handlers=[OwnerFile(log)], format="%(asctime)s %(name)s %(levelname)s %(message)s")
 
 
 def _exit_with_error(error: TacitError, code: int | None = None) -> NoReturn:
-    if "--json" in sys.argv:
-        print_json({"error": describe_error(error)})
-    else:
-        typer.secho(several_lines(str(error)), err=True, fg=typer.colors.RED if sys.stderr.isatty() else None)
+    error = fix_with_options(error, app)
     refused = isinstance(error, Refused)  # with the code of a parameter too, where it depends on the question
-    sys.exit(code or (STATUSES[ErrorCode.UNSUPPORTED] if refused else STATUSES[error.code]).exit)
+    status = code or (STATUSES[ErrorCode.UNSUPPORTED] if refused else STATUSES[error.code]).exit
+    with suppress(OSError):  # of an output that nobody can read
+        if "--json" in sys.argv:
+            print_json({"error": describe_error(error)})
+            sys.exit(status)
+    _drop_output()
+    with suppress(OSError):
+        typer.secho(several_lines(str(error)), err=True, fg=typer.colors.RED if sys.stderr.isatty() else None)
+    sys.exit(status)
+
+
+def _describe_system_error(error: OSError) -> TacitError:
+    """An error of the system that no command expected: the file and the reason, and what is left to do."""
+    reason = one_line(error.strerror or "it failed")
+    if any(frame.f_code is typer.echo.__code__ for frame, _ in walk_tb(error.__traceback__)):
+        fix = "; ".join(["free some space, or write it elsewhere", *_AFTER_OUTPUT.get(sys.argv[1], ())])
+        return TacitError(ErrorCode.FAILED, f"the output cannot be written: {reason}", fix=fix)
+    name = error.filename
+    file = one_line(os.fsdecode(name)) if isinstance(name, str | bytes) else "the output or a file"
+    what = f"{file} cannot be read or written: {reason}"
+    return TacitError(ErrorCode.FAILED, what, fix="check its path, this user's rights and the free space of the disk")
+
+
+def _drop_output() -> None:
+    """Drop what standard output does not take, which would fail once more when the process ends."""
+    if sys.stdout is None:  # closed by the caller
+        return
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _print_version(wanted: bool) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -61,13 +64,38 @@ def print_json(value: object) -> None:
     typer.echo(escaped_json(json.dumps(value, indent=2, ensure_ascii=False)))
 
 
-def check_plot_path(file: Path) -> None:
-    """Nothing is paid for a picture that could not be saved."""
+def check_writable(option: str, file: Path) -> None:
+    """Raise ParameterError where a file can be neither made nor replaced, before anything is done for it."""
+    folder = file.absolute().parent
+    if not os.path.isdir(folder):
+        fix = f"mkdir -p {shlex.quote(str(file.parent))}"
+        raise ParameterError(option, f"there is no folder {file.parent}", fix=fix)
+    if os.path.isdir(file):
+        raise ParameterError(option, f"{file} is a folder", fix="name another file")
+    try:
+        os.stat(file)
+        target, rights = file, os.W_OK
+    except FileNotFoundError:
+        target, rights = folder, os.W_OK | os.X_OK
+    except OSError as error:
+        raise unwritable_file(option, file, error) from None
+    if not os.access(target, rights, effective_ids=os.access in os.supports_effective_ids):
+        raise unwritable_file(option, file, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
+
+
+def unwritable_file(option: str, file: Path, error: OSError) -> ParameterError:
+    """The error of a file that cannot be written, with the system's reason."""
+    what = f"{file} cannot be written: {error.strerror or 'it failed'}"
+    return ParameterError(option, what, fix="name a file that this user may write, on a disk with free space")
+
+
+def check_plot_path(file: Path, option: str = "plot") -> None:
+    """Raise ParameterError where a picture could not be saved, so that nothing is charged for it."""
     from importlib.util import find_spec
 
     if file.suffix.lower() not in {".svg", ".png", ".pdf"}:
-        raise ParameterError("plot", f"{file.name} is not the name of a picture", fix="end it in .svg, .png or .pdf")
-    if not file.absolute().parent.is_dir():
-        raise ParameterError("plot", f"there is no folder {file.parent}", fix="make it first")
+        raise ParameterError(option, f"{file.name} has no known suffix", fix="end it in .svg, .png or .pdf")
+    check_writable(option, file)
     if find_spec("matplotlib") is None:
-        raise missing_extra("plot", "a picture (unlike --chart)", "matplotlib")
+        unlike = " (unlike --chart)" if option == "plot" else ""
+        raise missing_extra("plot", f"a picture{unlike}", "matplotlib")

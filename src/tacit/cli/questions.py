@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -236,6 +238,8 @@ def _connect(server: str, cafile: Path | None, analyst: str = "") -> RemoteAnaly
 
     if analyst:
         raise ParameterError("as", "the key says who asks at a server", fix="leave --as out")
+    if not os.environ.get("TACIT_KEY"):
+        raise ParameterError("TACIT_KEY", "is not set; it holds your key", fix="export TACIT_KEY=tacit_...")
     return connect(server, cafile=cafile)
 
 
@@ -278,7 +282,7 @@ def _parse_within(within: list[str] | None, epsilon: float | None) -> dict[str, 
             number = None
         if not name or number is None or name in widths:
             what = f"{name} is there twice" if name in widths else f"{item!r} is no COLUMN=WIDTH"
-            raise ParameterError("within", what, fix="--within n=50 --within total=1000")
+            raise ParameterError("within", what, fix=f"--within {shlex.quote(f'{name}=50' if name else 'n=50')}")
         widths[name] = number
     return widths or None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from math import isfinite
 from pathlib import Path
@@ -10,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.cli.options import ConfidenceOption, JsonOption
-from tacit.cli.output import print_json
+from tacit.cli.output import check_plot_path, check_writable, print_json, unwritable_file
 from tacit.errors import ParameterError, Refused
-from tacit.extras import missing_extra
 from tacit.terminal import one_line
 
 if TYPE_CHECKING:
@@ -36,15 +36,11 @@ def init(
     file: Annotated[Path, typer.Argument(help="The file to write.", metavar="[FILE]")] = Path("survey.toml"),
 ) -> None:
     """Write a starter survey with a question of each kind."""
-    from tacit.durable_files import make_file
     from tacit.local.survey.load import load_survey
     from tacit.local.survey.template import TEMPLATE
     from tacit.local.survey.words import epsilon_text
 
-    if not file.absolute().parent.is_dir():
-        raise ParameterError("survey", f"there is no folder {file.parent}", fix=f"mkdir -p {file.parent}")
-    if not make_file(file, TEMPLATE.encode()):
-        raise ParameterError("survey", f"{file} exists already", fix="name another file")
+    _write_new("survey", file, TEMPLATE)
     survey = load_survey(file)
     total = epsilon_text(survey.total.epsilon)
     typer.echo(f"Wrote {file}: {len(survey.questions)} questions, epsilon {total} in all.")
@@ -135,6 +131,8 @@ def respond(
     from tacit.local.survey.load import load_public_form, load_survey
     from tacit.sampling.bits import SystemBits
 
+    if out is not None:
+        _check_new("out", out)
     address = source if source.startswith(("http://", "https://")) else ""
     collector = survey_send.parse_origin(address) if address else ""
     limit = None if at_most is None else to_rational("at-most", at_most)
@@ -157,7 +155,7 @@ def respond(
         survey_memo.save_response(memo, survey, report, collector, again=again, at_most=limit)
     survey_ask.show_report(survey, report)
     if out is not None:
-        out.write_text(report.to_json() + "\n", encoding="utf-8")
+        _write_new("out", out, report.to_json() + "\n")
         survey_ask.print_to_stderr(f"Wrote {out}.")
     elif address:
         if yes or survey_ask.confirm("Send this?"):
@@ -267,7 +265,7 @@ def report(
     from tacit.local.survey.store import read_store
 
     if chart is not None:
-        _check_plot_path(chart)
+        check_plot_path(chart, "chart")
     survey = load_survey(file)
     _print_warnings(survey)
     stored = read_store(_default_store(file, store), survey)
@@ -307,16 +305,25 @@ def _warn_of_change(survey: Survey, store: Path) -> list[str]:
     return [f"{reports} stored already: after any change they are of another survey, and {again}"] if users else []
 
 
+def _check_new(name: str, file: Path) -> None:
+    """Raise ParameterError where there is such a file already, or none can be written."""
+    check_writable(name, file)
+    if os.path.lexists(file):
+        raise ParameterError(name, f"{file} exists already", fix="name another file")
+
+
+def _write_new(name: str, file: Path, text: str) -> None:
+    """Write a file where none is, whole or not at all; ParameterError where one is, which stays as it is."""
+    from tacit.durable_files import make_file
+
+    _check_new(name, file)
+    try:
+        made = make_file(file, text.encode())
+    except OSError as error:
+        raise unwritable_file(name, file, error) from error
+    if not made:
+        raise ParameterError(name, f"{file} exists already", fix="name another file")
+
+
 def _default_store(file: Path, store: Path | None) -> Path:
     return store or file.with_suffix(".reports")
-
-
-def _check_plot_path(file: Path) -> None:
-    from importlib.util import find_spec
-
-    if file.suffix.lower() not in {".svg", ".png", ".pdf"}:
-        raise ParameterError("chart", f"{file.name} has no known suffix", fix=f"--chart {file.stem}.svg")
-    if not file.absolute().parent.is_dir():
-        raise ParameterError("chart", f"there is no folder {file.parent}", fix=f"mkdir -p {file.parent}")
-    if find_spec("matplotlib") is None:
-        raise missing_extra("plot", "a picture", "matplotlib")

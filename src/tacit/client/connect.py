@@ -239,7 +239,7 @@ class _ConnectionPool:
         except ValueError:
             port = -1
         if parts.scheme not in {"http", "https"} or not parts.hostname or port == -1 or parts.username:
-            raise ParameterError("url", "is not the URL of a server", fix='connect("https://clinic.example:8080")')
+            raise ParameterError("url", "is not the URL of a server", fix='url="https://clinic.example:8080"')
         if parts.scheme == "http" and not insecure and not _is_loopback(parts.hostname):
             raise ParameterError("url", "the key would travel for all to read", fix="use https://")
         self.url = f"{parts.scheme}://{parts.netloc}"
@@ -259,7 +259,7 @@ class _ConnectionPool:
             data = _read_body(response, self._timeout)
         except ssl.SSLCertVerificationError as error:
             connection.close()
-            fix = "check the name in the URL; for a self-made certificate, cafile=its file"
+            fix = 'check the name in the URL; for a self-made certificate, cafile="certificate.pem"'
             raise ParameterError("url", "the server's certificate is not trusted", fix=fix) from error
         except (OSError, http.client.HTTPException) as error:
             connection.close()
@@ -342,7 +342,7 @@ def _to_json_number(name: str, value: Any) -> Any:
         value = value.item()
     if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
         return value
-    raise ParameterError(name, f"needs a number, got {type(value).__name__}", fix=f"{name}=0.5, say")
+    raise ParameterError(name, f"needs a number, got {type(value).__name__}", fix=f"{name}=0.5")
 
 
 def _name_request(request: str) -> str:

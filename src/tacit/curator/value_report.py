@@ -115,4 +115,17 @@ def _test_undeclared(column: Column) -> Scalar:
 
 
 def _share(some: int, all_of_them: int) -> str:
-    return f"{some:,} of {all_of_them:,} values ({100 * some / all_of_them:.2g} %)"
+    return f"{some:,} of {all_of_them:,} values ({_format_percentage(Fraction(100 * some, all_of_them))})"
+
+
+def _format_percentage(percentage: Fraction) -> str:
+    """Two digits, or as many as tell a share from nothing and from all; never an exponent.
+
+    >>> [_format_percentage(Fraction(each)) for each in ("100", "99.99996", "99.7", "50", "1/3", "1/2000000")]
+    ['100 %', 'more than 99.9 %', '99.7 %', '50 %', '0.33 %', 'less than 0.001 %']
+    """
+    if 0 < percentage < Fraction(1, 1000):
+        return "less than 0.001 %"
+    if Fraction(999, 10) < percentage < 100:
+        return "more than 99.9 %"
+    return f"{float(percentage):.{3 if percentage >= 99 else 2}g} %"

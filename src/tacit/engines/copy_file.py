@@ -7,6 +7,7 @@ another stamp is made anew, unless it is of a higher epoch.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -101,13 +102,11 @@ def make_copy(copy: CopyFile, read: Callable[[DuckDBPyConnection], ReadTables]) 
     """
     folder = copy.path.with_name(f".{copy.path.name}.unfinished")
     shutil.rmtree(folder, ignore_errors=True)
-    try:
-        folder.mkdir(mode=0o700)
-    except OSError as problem:
-        raise _unwritable(copy.path, problem) from None
     aside = folder / copy.path.name
+    with _explain_unwritten(copy.path):
+        folder.mkdir(mode=0o700)
     try:
-        with connect_in_memory() as connection:
+        with _explain_unwritten(copy.path, folder), connect_in_memory() as connection:
             limit_memory(connection, _MEMORY, folder / "sorting")
             connection.execute(f"ATTACH {quote_text(str(aside))} AS copy")
             tables = json.dumps({name: table.to_dict() for name, table in read(connection).items()})
@@ -116,8 +115,9 @@ def make_copy(copy: CopyFile, read: Callable[[DuckDBPyConnection], ReadTables]) 
                 f"SELECT {quote_text(copy.stamp)} AS stamp, {quote_text(tables)} AS tables, {copy.epoch} AS epoch"
             )
             connection.execute("DETACH copy")
-        os.chmod(aside, 0o600)
-        aside.replace(copy.path)
+        with _explain_unwritten(copy.path):
+            os.chmod(aside, 0o600)
+            aside.replace(copy.path)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -143,7 +143,7 @@ def _read_epoch(connection: DuckDBPyConnection, path: Path) -> int | None:
 
 def _attach(connection: DuckDBPyConnection, path: Path, columns: str) -> tuple[Any, ...] | None:
     """Attach a copy as `copy`, read-only, and read these columns of its metadata; None where no file there has them."""
-    if not path.exists():
+    if not os.path.exists(path):
         return None
     try:
         connection.execute(f"ATTACH {quote_text(str(path))} AS copy (READ_ONLY)")
@@ -156,10 +156,8 @@ def _attach(connection: DuckDBPyConnection, path: Path, columns: str) -> tuple[A
 @contextmanager
 def _lock_folder(path: Path) -> Iterator[None]:
     """Hold a lock that processes share who make copies in one folder. It ends with the process."""
-    try:
+    with _explain_unwritten(path):
         handle = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as problem:
-        raise _unwritable(path, problem) from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
@@ -167,7 +165,30 @@ def _lock_folder(path: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _unwritable(path: Path, problem: OSError) -> DataError:
-    what = f"the copy {path.name} cannot be written: {problem.strerror}"
+@contextmanager
+def _explain_unwritten(path: Path, folder: Path | None = None) -> Iterator[None]:
+    """Say that a copy cannot be written, and why.
+
+    Of a connection that reads the source and writes to `folder`, that is an error of DuckDB which names the folder, or
+    what the reader of the source made of it.
+    """
+    try:
+        yield
+    except OSError as problem:
+        if folder is not None:
+            raise
+        raise _unwritable(path, problem.strerror or "it failed") from None
+    except (duckdb.Error, DataError) as problem:
+        text = str(problem.__context__ if isinstance(problem, DataError) else problem)  # whose own text is cut
+        if folder is None or str(folder) not in text:
+            raise
+        reasons = [os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)]
+        raise _unwritable(path, next((each for each in reasons if each in text), "the disk failed")) from None
+
+
+def _unwritable(path: Path, reason: str) -> DataError:
+    what = f"the copy {path.name} cannot be written: {reason}"
     fix = 'name another place under [data]: copy = "/path/to/file"; or copy = "memory"'
+    if reason in {os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT)}:
+        fix = f"free some space, or {fix}"
     return DataError(ErrorCode.DATA, what, fix=fix)

@@ -138,10 +138,8 @@ def read_text(column: str, kind: Type, zone: str | None, has_decimal_commas: boo
             return read_integer(column, has_decimal_commas=has_decimal_commas)
         case Type.FLOAT:
             return read_float(column, has_decimal_commas=has_decimal_commas)
-        case Type.DATE if zone is None:
-            return _keep_within_years(read_day(column))
         case Type.DATE:
-            return read_date(column, "VARCHAR", zone)
+            return _keep_within_years(read_day(column)) if zone is None else read_date(column, "VARCHAR", zone)
     return _read(column, kind, "VARCHAR", zone)
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
@@ -18,6 +20,7 @@ from tacit.durable_files import sync_path
 from tacit.errors import ErrorCode, LedgerError, ParameterError
 from tacit.ledger.files import PRIVATE
 from tacit.ledger.reader import LedgerReader
+from tacit.ledger.sqlite import FULL_ERRNOS
 from tacit.ledger.verify import VerificationReport, verify
 
 
@@ -29,8 +32,13 @@ def back_up_ledger(ledger: Path | str, target: Path) -> VerificationReport:
     if not isinstance(ledger, Path):
         fix = "pg_dump of that database is its backup"
         raise ParameterError("ledger", "it is in PostgreSQL, not in a file", fix=fix)
+    with _translate_errors(target):
+        return _back_up(ledger, target)
+
+
+def _back_up(ledger: Path, target: Path) -> VerificationReport:
     if target.exists():
-        raise ParameterError("target", f"{target} is there already", fix="name a file that is not")
+        raise FileExistsError
     if not target.absolute().parent.is_dir():
         raise ParameterError("target", f"there is no folder {target.parent}", fix="make it first")
     handle, name = tempfile.mkstemp(prefix=f"{target.name}.", dir=target.absolute().parent)
@@ -41,18 +49,32 @@ def back_up_ledger(ledger: Path | str, target: Path) -> VerificationReport:
         _copy(ledger, draft)
         with LedgerReader(draft) as copy:
             report = verify(copy)
-        if not report.ok:
-            return report
-        sync_path(draft)
-        try:
+        if report.ok:
+            sync_path(draft)
             os.link(draft, target)
-        except FileExistsError:
-            raise ParameterError("target", f"{target} is there already", fix="name a file that is not") from None
-        sync_path(target.absolute().parent)
+            sync_path(target.absolute().parent)
         return report
     finally:
         for end in ("", "-wal", "-shm", "-journal"):
             Path(f"{draft}{end}").unlink(missing_ok=True)
+
+
+@contextmanager
+def _translate_errors(target: Path) -> Iterator[None]:
+    """Say why the system makes no such file."""
+    try:
+        yield
+    except FileExistsError:
+        raise ParameterError("target", f"{target} is there already", fix="name a file that is not") from None
+    except OSError as error:
+        if error.errno in FULL_ERRNOS:
+            raise _full_disk() from error
+        what = f"{target} cannot be written: {error.strerror or 'it failed'}"
+        raise ParameterError("target", what, fix="name a file that this user may write") from error
+
+
+def _full_disk() -> LedgerError:
+    return LedgerError(ErrorCode.LEDGER_FULL, "the disk of the copy is full", fix="free some space")
 
 
 def _copy(ledger: Path, draft: Path) -> None:
@@ -68,11 +90,15 @@ def _copy(ledger: Path, draft: Path) -> None:
                 while not copying.done:
                     copying.step(-1)
             target.execute("PRAGMA journal_mode = DELETE")
+        except apsw.IOError as error:
+            if target.system_errno in FULL_ERRNOS:
+                raise _full_disk() from error
+            raise
         finally:
             target.close()
             source.close()
     except apsw.FullError as error:
-        raise LedgerError(ErrorCode.LEDGER_FULL, "the disk of the copy is full", fix="free some space") from error
+        raise _full_disk() from error
     except (apsw.Error, OSError) as error:
         fix = "check both disks, and verify the ledger"
         raise LedgerError(ErrorCode.LEDGER_DISK, "the ledger cannot be copied", fix=fix) from error

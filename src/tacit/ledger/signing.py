@@ -25,6 +25,7 @@ from tacit.ledger.files import make, tighten
 
 _PREFIX = b"tacit ledger head "
 _MAC_PREFIX = b"tacit ledger mac "
+_FULL = {errno.ENOSPC, errno.EDQUOT}
 _MARK = b"\n# signs a ledger of tacit\n"  # after the key, where readers of keys do not look
 
 
@@ -73,7 +74,7 @@ class SigningKey:
                 os.close(handle)
         except OSError as error:
             what = f"{self._path} cannot be written, and has to remember that it signs this ledger"
-            raise _error(what, "give this user the right to write the file") from error
+            raise _unwritable(error, what, "give this user the right to write the file") from error
 
     @classmethod
     def at(cls, path: Path, *, create: bool) -> SigningKey:
@@ -117,7 +118,14 @@ def _create_key_file(path: Path) -> None:
     try:
         make(path, text)
     except OSError as error:
-        raise _error(f"{path} cannot be made", "give this user the right to write to its folder") from error
+        raise _unwritable(error, f"{path} cannot be made", "give this user the right to write to its folder") from error
+
+
+def _unwritable(error: OSError, what: str, fix: str) -> LedgerError:
+    """The error of a key that cannot be written; of a full disk its own one."""
+    if error.errno in _FULL:
+        return LedgerError(ErrorCode.LEDGER_FULL, f"{what}: the disk is full", fix="free some space and ask again")
+    return _error(what, fix)
 
 
 def _error(what: str, fix: str) -> LedgerError:

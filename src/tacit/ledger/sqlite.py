@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,16 @@ from tacit.ledger.store import LedgerStore, Row, SqlTransaction
 # https://www.sqlite.org/wal.html#walresetbug
 OLDEST_SQLITE = (3, 51, 3)
 
+FULL_ERRNOS = {errno.ENOSPC, errno.EDQUOT}
 _DAMAGE_FIX = "keep the file as it is and verify it; an older copy would forget what was spent"
 _ANOTHER = "name another file: a new one is made where there is none"
+_FULL = "cannot grow: the disk is full"
+_FULL_FIX = "free some space and ask again"
 _RIGHTS_FIX = "give this user the right to write the file and its folder, and its disk too"
 _CAUSES: tuple[tuple[type[apsw.Error], ErrorCode, str, str], ...] = (
     (apsw.NotADBError, ErrorCode.LEDGER, "is not a ledger", _ANOTHER),
     (apsw.CorruptError, ErrorCode.LEDGER_TAMPERED, "is damaged", _DAMAGE_FIX),
-    (apsw.FullError, ErrorCode.LEDGER_FULL, "cannot grow: the disk is full", "free some space and ask again"),
+    (apsw.FullError, ErrorCode.LEDGER_FULL, _FULL, _FULL_FIX),
     (apsw.ReadOnlyError, ErrorCode.LEDGER_READ_ONLY, "cannot be written", _RIGHTS_FIX),
     (apsw.CantOpenError, ErrorCode.LEDGER, "cannot be opened", f"check that it is a file; {_RIGHTS_FIX}"),
     (apsw.ConstraintError, ErrorCode.LEDGER_TAMPERED, "does not accept this entry", _DAMAGE_FIX),
@@ -67,6 +71,7 @@ class SqliteStore(LedgerStore):
         self._writable = writable
         self._vfs = vfs
         self._connection: apsw.Connection | None = None
+        self._errno = 0  # the system's, of SQLite's last error
         self._identity: tuple[int, int] | None = None
         super().__init__()  # last: from here on a fork closes it
 
@@ -155,9 +160,10 @@ class SqliteStore(LedgerStore):
         return self._connection
 
     def _disconnect(self) -> None:
-        if self._connection is not None:
-            self._connection.close(True)
-            self._connection = None
+        connection, self._connection = self._connection, None  # where closing fails, it is closed all the same
+        if connection is not None:
+            self._errno = connection.system_errno
+            connection.close(True)
 
     def _check_file(self) -> None:
         """The file that is open is still the one at the path."""
@@ -184,8 +190,7 @@ class SqliteStore(LedgerStore):
         if self._identity is not None:
             self._check_file()  # a connection that was lost comes back to the same file only
         if self._writable and not self.path.exists():
-            with suppress(OSError):  # SQLite says better why there can be none
-                make(self.path)  # what SQLite lays beside it gets the rights that it has
+            self._make_file()  # what SQLite lays beside it gets the rights that it has
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE if self._writable else apsw.SQLITE_OPEN_READONLY
         connection = apsw.Connection(str(self.path), flags=flags, vfs=self._vfs)
         try:
@@ -201,9 +206,18 @@ class SqliteStore(LedgerStore):
                 for beside in ("-wal", "-shm", "-journal"):
                     tighten(Path(f"{self.path}{beside}"))
         except BaseException:
+            self._errno = connection.system_errno
             connection.close(True)
             raise
         return connection
+
+    def _make_file(self) -> None:
+        """Make an empty file. Where there can be none, SQLite says better why, unless the disk is full."""
+        try:
+            make(self.path)
+        except OSError as error:
+            if error.errno in FULL_ERRNOS:
+                raise self.error(_FULL, _FULL_FIX, ErrorCode.LEDGER_FULL) from error
 
     def _recognize(self, session: SqlTransaction) -> None:
         """Leave a file alone that is something else."""
@@ -248,13 +262,20 @@ class SqliteStore(LedgerStore):
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
-        """SQLite's errors in our words. Its own text is kept as the cause, out of what is shown."""
+        """SQLite's errors in our words. Its own text is kept as the cause, out of what is shown.
+
+        To SQLite a full disk is an error of input and output where it cannot make a file beside the ledger, or where it
+        is a quota that is full; the system's number tells.
+        """
+        self._errno = 0
         try:
             yield
         except (apsw.BusyError, apsw.LockedError) as error:
             what = f"{self.path} was in use by another process for {self.wait:g} seconds"
             raise LedgerError(ErrorCode.LEDGER_BUSY, what, fix="try again when it is free") from error
         except apsw.Error as error:
+            if isinstance(error, apsw.IOError | apsw.CantOpenError) and self._errno in FULL_ERRNOS:
+                raise self.error(_FULL, _FULL_FIX, ErrorCode.LEDGER_FULL) from error
             for kind, code, what, fix in _CAUSES:
                 if isinstance(error, kind):
                     raise self.error(what, fix, code) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
@@ -28,10 +29,11 @@ class WantedAccuracy:
         """Read the widths as they are given."""
         if not isinstance(within, Mapping) or not within:
             raise ParameterError("within", "does not name a column", fix='within={"n": 50}')
-        wanted = {str(name): to_rational("within", width) for name, width in within.items()}
+        examples = {str(name): f"{{{_quote(name)}: 50}}" for name in within}
+        wanted = {str(name): to_rational("within", width, examples[str(name)]) for name, width in within.items()}
         for name, width in wanted.items():
             if width <= 0:
-                raise ParameterError("within", f"{name} must be above zero", fix='within={"n": 50}')
+                raise ParameterError("within", f"{name} must be above zero", fix=f"within={examples[name]}")
         return cls(tuple(wanted.items()), confidence)
 
     def is_met(self, recipe: PostProcessingPlan) -> bool:
@@ -41,7 +43,12 @@ class WantedAccuracy:
     def describe_errors(self, recipe: PostProcessingPlan) -> str:
         """The widths that a recipe reaches, as `within` takes them."""
         errors = ((name, find_column_error(recipe, name, self.confidence)) for name, _ in self.widths)
-        return ", ".join(f'"{name}": {_round_up(error):g}' for name, error in errors)
+        return ", ".join(f"{_quote(name)}: {_round_up(error):g}" for name, error in errors)
+
+
+def _quote(name: object) -> str:
+    """The name of a column as Python's text."""
+    return json.dumps(str(name), ensure_ascii=False)
 
 
 def _round_up(error: Fraction) -> Decimal:

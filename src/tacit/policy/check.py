@@ -225,6 +225,13 @@ def find_name_problem(name: str) -> str:
     return "" if is_one_clean_line(name) else "a name has no control characters"
 
 
+def find_analyst_problem(name: str) -> str:
+    """What is wrong with the name of an analyst, or nothing."""
+    if name.startswith("("):
+        return "a name that begins with ( is one of Tacit's own, such as that of the owner's account"
+    return "an analyst's name has no spaces" if any(map(str.isspace, name)) else find_name_problem(name)
+
+
 def is_one_clean_line(text: str) -> bool:
     """Whether the text has no control characters, no line breaks and no halves of characters."""
     return not any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in text)

@@ -25,7 +25,7 @@ from tacit.errors import ErrorCode, PolicyError, SourceLocation
 from tacit.policy import locate
 from tacit.policy.access import KEYS as ACCESS_KEYS
 from tacit.policy.access import load_access
-from tacit.policy.check import INT64, describe_value
+from tacit.policy.check import INT64, describe_value, find_analyst_problem
 from tacit.policy.model import (
     ENGINES,
     IN_MEMORY,
@@ -199,7 +199,7 @@ def _read_privacy(at: Section) -> dict[str, Any]:
 
 def _read_analysts(at: Section, tables: Sequence[Table]) -> tuple[DeclaredAnalyst, ...]:
     """The analysts. What they may name is looked up in `tables`, unless these have mistakes of their own."""
-    sections = at.sections("[analysts.{}]", "ada", _is_padded)
+    sections = at.sections("[analysts.{}]", "ada", find_analyst_problem)
     return tuple(at.read_each(sections, lambda section: _analyst(section, tables)))
 
 
@@ -333,9 +333,3 @@ def _analyst(at: Section, tables: Sequence[Table]) -> DeclaredAnalyst:
     monthly = "refresh" in at.entries and bool(at.choice("refresh", "monthly"))
     access = load_access(at, tables) if tables else None
     return DeclaredAnalyst(str(at.path[-1]), _budget(at), monthly, access)
-
-
-def _is_padded(name: str) -> str:
-    if name.startswith("("):
-        return "a name that begins with ( is one of Tacit's own, such as that of the owner's account"
-    return "an analyst's name has no spaces" if any(c.isspace() for c in name) else ""

@@ -18,7 +18,7 @@ from fractions import Fraction
 from tacit.arithmetic import to_rational
 from tacit.engines.source_columns import SourceColumn
 from tacit.errors import ParameterError
-from tacit.policy.check import find_name_problem
+from tacit.policy.check import find_analyst_problem
 from tacit.policy.load import MAX_EPSILON
 from tacit.policy.model import ROW_UNIT, Type
 from tacit.policy.propose import UNIQUE, Tables, propose_person, propose_units
@@ -57,8 +57,7 @@ def read_budget(given: str) -> Fraction:
 
 def read_analyst(given: str) -> str:
     """The name of an analyst, or ParameterError."""
-    wrong = find_name_problem(given) or ("it has no spaces" if any(letter.isspace() for letter in given) else "")
-    if wrong:
+    if wrong := find_analyst_problem(given):
         raise ParameterError("analyst", wrong, fix="--analyst ada")
     return given
 
@@ -135,4 +134,5 @@ def describe_repeats(tables: Tables, column: str) -> str:
     shares = [each.distinct for columns in tables.values() for each in columns if each.name == column and each.distinct]
     if not shares or min(shares) >= UNIQUE:
         return ""
-    return f", with about {1 / min(shares):.2g} rows for each value (for your eyes only)"
+    each = 1 / min(shares)
+    return f", with about {each:{'.2g' if each < 10 else ',.0f'}} rows for each value (for your eyes only)"

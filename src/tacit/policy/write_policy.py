@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 from tacit.durable_files import make_file
@@ -9,8 +11,14 @@ from tacit.errors import ParameterError
 
 
 def require_new(path: Path) -> None:
-    """ParameterError where a file is already: a policy is never replaced."""
-    if path.exists():
+    """ParameterError where a file is already, which is never replaced, or where none can be written."""
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        _check_folder(path)
+    except OSError as error:
+        raise _refuse_writing(path, error.strerror) from None
+    else:
         raise _refuse_existing(path)
 
 
@@ -19,11 +27,23 @@ def write_new_policy(path: Path, text: str) -> None:
     try:
         made = make_file(path, text.encode())
     except OSError as error:
-        reason = (error.strerror or "it failed").lower()
-        what = f"{path} cannot be written: {reason}"
-        raise ParameterError("policy", what, fix="name another file with --policy") from None
+        raise _refuse_writing(path, error.strerror) from None
     if not made:
         raise _refuse_existing(path)
+
+
+def _check_folder(path: Path) -> None:
+    """ParameterError where the folder of a new file is missing or may not be written."""
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise _refuse_writing(path, os.strerror(errno.ENOENT))
+    if not os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+        raise _refuse_writing(path, os.strerror(errno.EACCES))
+
+
+def _refuse_writing(path: Path, reason: str | None) -> ParameterError:
+    what = f"{path} cannot be written: {(reason or 'it failed').lower()}"
+    return ParameterError("policy", what, fix="name another file with --policy")
 
 
 def _refuse_existing(path: Path) -> ParameterError:

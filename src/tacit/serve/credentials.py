@@ -288,7 +288,12 @@ def _edit_file(path: Path) -> Iterator[_Edit]:
         change = _Edit(read_credentials(path))
         yield change
         people = replace(change.people, secret=change.people.secret or randomness.token_bytes(32))
-        replace_file(path, json.dumps(_plain(people), indent=2, ensure_ascii=False).encode(), 0o600)
+        try:
+            replace_file(path, json.dumps(_plain(people), indent=2, ensure_ascii=False).encode(), 0o600)
+        except OSError as error:
+            what = f"{path} cannot be written: {error.strerror or 'it failed'}"
+            fix = "give this user the right to write it and its folder, and the disk some free space"
+            raise ParameterError("people", what, fix=fix) from error
     finally:
         os.close(lock)
 

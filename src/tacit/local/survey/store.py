@@ -1,12 +1,16 @@
 """The store of reports: a file to which lines are appended, each synced to disk before it is acknowledged.
 
-A line is a checksum and a report, so a collector can be stopped at any moment:
+A line is a checksum and an entry, so a collector can be stopped at any moment. The first names the survey, and each
+other one is a report:
 
     5f2a91c4 {"id":"0c1d...","answers":[1,"011",0]}
 
 **Guarantees.** A report that was acknowledged is in the file: it is written and synced first. A line that was truncated
 by a crash was never acknowledged, and is removed when the file is opened to append; `is_truncated` is then
 true. A line that is damaged elsewhere is refused, not skipped. An id is accepted once.
+
+**Nothing is removed from a file of another kind.** Where no line is complete, the file is empty or begins as the first
+line of this survey's store does, or it is refused and stays as it is.
 """
 
 from __future__ import annotations
@@ -51,6 +55,7 @@ def read_store(path: Path, survey: Survey) -> StoredReports:
         return StoredReports(SupportCounts.empty(survey), frozenset())
     except OSError as error:
         raise ParameterError("store", f"{path} cannot be read", fix=f"chmod u+r {path}") from error
+    _check_beginning(data, path, survey)
     ids: set[bytes] = set()
     counts = SupportCounts.empty(survey).add(_count_reports(data, path, survey, ids))
     return StoredReports(counts, frozenset(ids), is_truncated=not data.endswith(b"\n") and bool(data))
@@ -84,6 +89,7 @@ class ReportStore:
         try:
             self._lock()
             data = _read_all(self._file)
+            _check_beginning(data, path, survey)
             self._ids: set[bytes] = set()
             self.counts = SupportCounts.empty(survey).add(_count_reports(data, path, survey, self._ids))
             self._length = data.rfind(b"\n") + 1
@@ -91,7 +97,7 @@ class ReportStore:
             if self.is_truncated:
                 os.ftruncate(self._file, self._length)
             if not self._length:
-                self._append(_line({"survey": survey.digest, "id": survey.id}))
+                self._append(_first_line(survey))
             self._sync_folder()
         except BaseException:
             os.close(self._file)
@@ -181,6 +187,12 @@ class ReportStore:
             os.close(folder)
 
 
+def _check_beginning(data: bytes, path: Path, survey: Survey) -> None:
+    """Refuse a file without a complete line, unless a crash while the first line was written left it so."""
+    if b"\n" not in data and not _first_line(survey).startswith(data):
+        raise _refuse_line(1, path)
+
+
 def _entries(data: bytes, path: Path, survey: Survey) -> Iterator[tuple[SurveyReport, Support]]:
     """Yield the reports of the complete lines, each with what it supports. The first line names the survey."""
     for number, line in enumerate(data.split(b"\n")[:-1], start=1):
@@ -196,7 +208,7 @@ def _entries(data: bytes, path: Path, survey: Survey) -> Iterator[tuple[SurveyRe
                 raise ValueError
             found = report, survey.support(report)
         except (ValueError, KeyError, TypeError) as error:
-            raise Refused(ErrorCode.REPORT, f"line {number} of {path.name} is damaged", fix=_FIX) from error
+            raise _refuse_line(number, path) from error
         yield found
 
 
@@ -212,6 +224,17 @@ def _check_digest(digest: str, path: Path, survey: Survey) -> None:
         what = f"{path.name} has the reports of another survey, or of this one before it was changed"
         fix = "undo the change to the survey, or collect this one in a file of its own: --store FILE"
         raise Refused(ErrorCode.REPORT, what, fix=fix)
+
+
+def _refuse_line(number: int, path: Path) -> Refused:
+    what = f"line {number} of {path.name} is damaged"
+    if number == 1:
+        what += ", or it is not a store of reports"
+    return Refused(ErrorCode.REPORT, what, fix=_FIX)
+
+
+def _first_line(survey: Survey) -> bytes:
+    return _line({"survey": survey.digest, "id": survey.id})
 
 
 def _line(entry: dict[str, object]) -> bytes:

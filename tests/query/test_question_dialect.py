@@ -13,7 +13,7 @@ from tacit.engines.evaluate import evaluate
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.bounds import bind
 from tacit.query.dialects import QuestionDialect
-from tacit.query.nodes import Scalar
+from tacit.query.nodes import Call, Scalar
 
 POSTGRES, DUCKDB, BIGQUERY, SNOWFLAKE, MYSQL = QuestionDialect
 
@@ -207,3 +207,148 @@ def test_decimals_without_digits_are_whole_in_mysql_and_snowflake() -> None:
         assert read("CAST(x AS DECIMAL(5, 1))", dialect) == read("CAST(x AS DECIMAL(5, 1))", POSTGRES)
         assert read("CAST(x AS FLOAT)", dialect) == read("CAST(x AS FLOAT)", POSTGRES)
     assert read("CAST(x AS NUMERIC)", BIGQUERY) == read("CAST(x AS FLOAT)", POSTGRES)
+
+
+# What PostgreSQL 16 gives for 2024-03-05 15:07:09, of texts that it reads otherwise than two shorter fields would be.
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        *(("HH12 AM", "03 PM"), ("PM", "PM"), ("yyyy-mm-dd hh24:mi:ss", "2024-03-05 15:07:09"), ("hh", "03")),
+        *(("MONTH", "MARCH    "), ("Month", "March    "), ("month", "march    "), ("FMmonth", "march"), ("fmDD", "5")),
+        *(("MON Mon mon", "MAR Mar mar"), ("DAY", "TUESDAY  "), ("Dy dy", "Tue tue"), ("DDDD", "0653"), ("dD", "33")),
+        *(('iyyy-"W"iw-id', "2024-W10-2"), ("MonDD", "Mar05"), ("q DDD d", "1 065 3"), ("HH24MISS", "150709")),
+    ],
+)
+def test_words_of_postgresqls_formats(form: str, text: str) -> None:
+    assert value(f"TO_CHAR(TIMESTAMP '2024-03-05 15:07:09', '{form}')", POSTGRES) == text
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        *("am", "HH12 pm", "Am", "a.m.", "SSSS", "SSSSS", "ssss", "HH24MISSSSS", "IDDD", "iddd", "IYYY-IDDD", "FMSSSS"),
+        *("Yyyy", "yYYY", "Mm", "MonTH", "mOn", "Hh24", "Mi", "Ss", "Iyyy", "Id", "FmDD", '"a\\b"YYYY', 'YYYY\\"x"'),
+    ],
+)
+def test_words_of_postgresqls_formats_that_mean_something_else_are_refused(form: str) -> None:
+    for name in ("TO_CHAR", "TO_VARCHAR"):
+        with pytest.raises(Refused) as refused:
+            read(f"{name}(t, '{form}')", POSTGRES)
+        assert refused.value.code is ErrorCode.UNSUPPORTED
+    if form.lower() != form.upper() != form and form.endswith(("am", "pm")):
+        assert "capital" in refused.value.fix
+
+
+# From https://docs.snowflake.com/en/sql-reference/functions-conversion#label-date-time-format-conversion
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        *(("YYYY-MM-DD", "2024-03-05"), ("yyyy/mm/dd", "2024/03/05"), ("YY", "24"), ("YYYYMMDD", "20240305")),
+        *(("MMMM", "March"), ("MON", "Mar"), ("mon", "Mar"), ("DD-MON-YYYY", "05-Mar-2024"), ("DY", "Tue")),
+        *(("HH24:MI:SS", "15:07:09"), ("HH12:MI AM", "03:07 PM"), ('YYYY-MM-DD"T"HH24:MI', "2024-03-05T15:07")),
+    ],
+)
+def test_words_of_snowflakes_formats(form: str, text: str) -> None:
+    for name in ("TO_CHAR", "TO_VARCHAR"):
+        assert value(f"{name}(TIMESTAMP '2024-03-05 15:07:09', '{form}')", SNOWFLAKE) == text
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        *("MONTH", "DAY", "Q", "D", "DDD", "ID", "IW", "IYYY", "HH", "FF3", "TZH", "FMMM", "am", "MMM", "MMMMM"),
+        *("YYYY_MM", "YYYY-W", "%Y-%m", 'YYYY"', "YYYY-MM-DDTHH24"),
+    ],
+)
+def test_other_words_of_formats_are_refused_in_snowflakes_dialect(form: str) -> None:
+    with pytest.raises(Refused) as refused:
+        read(f"TO_CHAR(t, '{form}')", SNOWFLAKE)
+    assert refused.value.code is ErrorCode.UNSUPPORTED
+
+
+def test_formats_of_snowflake_read_dates_too() -> None:
+    assert value("TO_DATE('05/03/2024', 'DD/mm/YYYY')", SNOWFLAKE) == datetime.date(2024, 3, 5)
+    assert value("TO_DATE('05/03/2024', 'DD/mm/YYYY')", POSTGRES) == datetime.date(2024, 3, 5)
+    for dialect, form in ((POSTGRES, "DD/Mm/YYYY"), (SNOWFLAKE, "DD_MM_YYYY")):
+        with pytest.raises(Refused):
+            read(f"TO_DATE('05/03/2024', '{form}')", dialect)
+
+
+@pytest.mark.parametrize(
+    ("day", "months", "snowflake", "others"),
+    [
+        ("2024-02-29", 1, "2024-03-31", "2024-03-29"),
+        ("2024-06-30", 1, "2024-07-31", "2024-07-30"),
+        ("2023-02-28", 12, "2024-02-29", "2024-02-28"),
+        ("2024-03-31", -1, "2024-02-29", "2024-02-29"),
+        ("2024-02-28", 1, "2024-03-28", "2024-03-28"),
+        ("2024-01-30", 1, "2024-02-29", "2024-02-29"),
+    ],
+)
+def test_the_last_day_of_a_month_stays_the_last_in_snowflake(
+    day: str, months: int, snowflake: str, others: str
+) -> None:
+    for dialect in QuestionDialect:
+        wanted = snowflake if dialect is SNOWFLAKE else others
+        assert str(value(f"ADD_MONTHS(DATE '{day}', {months})", dialect)) == wanted
+        assert str(value(f"DATEADD(month, {months}, DATE '{day}')", dialect)) == others
+    moment = value(f"ADD_MONTHS(TIMESTAMP '{day} 10:30:00', {months})", SNOWFLAKE)
+    assert moment == value(f"TIMESTAMP '{snowflake} 10:30:00'", SNOWFLAKE)
+
+
+def test_a_missing_value_among_texts_that_are_put_together_with_a_separator() -> None:
+    absent = "CONCAT_WS('-', 'a', NULLIF('b', 'b'), 'c')"
+    assert [value(absent, dialect) for dialect in (POSTGRES, DUCKDB, MYSQL, SNOWFLAKE)] == ["a-c", "a-c", "a-c", None]
+    assert value("CONCAT_WS('-', 'a', 'b')", SNOWFLAKE) == "a-b"
+    with pytest.raises(Refused, match="BigQuery"):
+        read(absent, BIGQUERY)
+
+
+def test_weeks_between_two_days_are_whole_in_duckdb() -> None:
+    for later, weeks in (
+        ("2025-06-30", 0),
+        ("2025-07-05", 0),
+        ("2025-07-06", 1),
+        ("2025-06-22", -1),
+        ("2025-06-23", 0),
+    ):
+        assert value(f"DATE_DIFF('week', DATE '2025-06-29', DATE '{later}')", DUCKDB) == weeks
+    assert value("DATE_DIFF('week', TIMESTAMP '2025-06-29 23:00:00', TIMESTAMP '2025-07-06 01:00:00')", DUCKDB) == 1
+    assert value("DATE_DIFF('week', DATE '2025-06-29', DATE '2025-06-30')", SNOWFLAKE) == 1
+
+
+def test_similar_is_a_regular_expression_of_the_whole_text_in_duckdb() -> None:
+    found = {"fl_": (False, True), "(flu|Flu)%": (False, True), "flu": (True, True), "fl": (False, False)}
+    for pattern, values in found.items():
+        assert (
+            value(f"'flu' SIMILAR TO '{pattern}'", DUCKDB),
+            value(f"'flu' SIMILAR TO '{pattern}'", POSTGRES),
+        ) == values
+    assert value("'fluid' SIMILAR TO 'fl.*'", DUCKDB) is True and value("'a\nb' SIMILAR TO 'a.b'", DUCKDB) is False
+    assert value("'fl_' SIMILAR TO 'fl_'", DUCKDB) is True and value("'x' NOT SIMILAR TO 'fl.*'", DUCKDB) is True
+
+
+# From https://dev.mysql.com/doc/refman/8.4/en/date-and-time-functions.html#function_date-format
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        *(("%Y-%m-%d", "2024-03-05"), ("%y %c %e", "24 3 5"), ("%M %b %W %a", "March Mar Tuesday Tue")),
+        *(("%H:%i:%s", "15:07:09"), ("%h %I %p", "03 03 PM"), ("%k %S %T", "15 09 15:07:09"), ("%j %w", "065 2")),
+        *(("%x-%v", "2024-10"), ("100%% %Y", "100% 2024")),
+    ],
+)
+def test_codes_of_mysqls_formats(form: str, text: str) -> None:
+    assert value(f"DATE_FORMAT(TIMESTAMP '2024-03-05 15:07:09', '{form}')", MYSQL) == text
+
+
+@pytest.mark.parametrize("form", ["%Y-Q%Q", "%F", "%R", "%A", "%B", "%G", "%-d", "%-m", "%D", "%f", "yyyy-MM", "YYYY"])
+def test_codes_that_mysql_does_not_have_are_refused_in_its_dialect(form: str) -> None:
+    with pytest.raises(Refused) as refused:
+        read(f"DATE_FORMAT(t, '{form}')", MYSQL)
+    assert refused.value.code is ErrorCode.UNSUPPORTED
+
+
+def test_a_format_of_mysql_or_spark_is_read_as_before_where_the_dialect_has_none() -> None:
+    for dialect in (POSTGRES, DUCKDB, BIGQUERY, SNOWFLAKE):
+        for form in ("%Y-Q%Q", "%F", "yyyy-MM"):
+            assert isinstance(read(f"DATE_FORMAT(t, '{form}')", dialect), Call)

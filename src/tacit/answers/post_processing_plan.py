@@ -12,6 +12,7 @@ from tacit.answers.argument_bounds import ArgumentBounds
 from tacit.answers.clipping import Clipping
 from tacit.answers.program import Node
 from tacit.answers.stored import GroupKeys
+from tacit.query.integer_types import PostgresType
 from tacit.query.nodes import OrderItem, ReleasedKey, ReleasedValue, Scalar
 from tacit.query.types import Key, Type
 
@@ -30,12 +31,16 @@ class KeyColumn:
 
 @dataclass(frozen=True)
 class OutputColumn:
-    """A column of the answer, over the released values and keys; of lists of the type where `many`."""
+    """A column of the answer, over the released values and keys; of lists of the type where `many`.
+
+    `postgres_type` is PostgreSQL's type of whole numbers, for what is computed with the column.
+    """
 
     name: str
     scalar: Scalar
     type: Type
     many: bool = False
+    postgres_type: PostgresType = PostgresType.INTEGER
 
 
 @dataclass(frozen=True)

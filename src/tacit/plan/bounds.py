@@ -63,7 +63,7 @@ from tacit.query.bound import LEAST_INT as LEAST_INT
 from tacit.query.bound import MOST_INT as MOST_INT
 from tacit.query.bound import TypedScalar as TypedScalar
 from tacit.query.functions import COMPARISONS, CONDITIONS, DATE_PARTS, GROUPING, MOST_LITERAL, TIME_PARTS, Function
-from tacit.query.integer_types import has_integer_type
+from tacit.query.integer_types import PostgresType, type_of_call, type_of_cast, type_of_literal, widest
 from tacit.query.intervals import interval_parts, is_interval
 from tacit.query.nodes import Call, Case, Literal, Placeholder, Scalar, ScalarSubquery, Window, find_location
 from tacit.query.timestamps import PERIODS
@@ -171,13 +171,15 @@ class _Binder:
             case Case():
                 return self.case(node)
             case Placeholder(_, Type.INT):
-                return TypedScalar(node, Type.INT, LEAST_INT, MOST_INT, Fraction(1))
-            case Placeholder(_, kind):
-                return TypedScalar(node, kind)
+                kind = node.postgres_type
+                return TypedScalar(node, Type.INT, LEAST_INT, MOST_INT, Fraction(1), postgres_type=kind)
+            case Placeholder(_, Type() as type_):
+                return TypedScalar(node, type_)
             case Call(Function.CAST, (inner, _)):
                 operand = self.bind(inner)
                 result = cast(node, operand, rows=self.rows)
-                return operand if result is operand else limit_work(result, [operand.weight] * 2, node)
+                result = operand if result is operand else limit_work(result, [operand.weight] * 2, node)
+                return after_cast(node, result)
             case Call(name, (Call(Function.SUBTRACT, (later, earlier)), right)) if name in COMPARISONS and is_interval(
                 right
             ):
@@ -234,7 +236,8 @@ class _Binder:
     def part_of_difference(self, node: Call, less: Call, part: Function, ends: list[TypedScalar]) -> TypedScalar:
         """A part of a - b, which is an interval where one of both is a timestamp, and a date or a number otherwise."""
         if all(o.type in TIME_TYPES for o in ends) and any(o.type is Type.TIMESTAMP for o in ends):
-            return limit_work(bind_difference_part(node, part, ends), [_BETWEEN * o.weight for o in ends], node)
+            found = replace(bind_difference_part(node, part, ends), postgres_type=PostgresType.NUMERIC)
+            return limit_work(found, [_BETWEEN * o.weight for o in ends], node)
         return self.apply(node, [self.apply(less, ends)])
 
     def apply(self, node: Call, operands: list[TypedScalar]) -> TypedScalar:
@@ -246,7 +249,9 @@ class _Binder:
         copies = _WRITTEN.get(function, 1)
         if function is Function.TO_CHAR and isinstance(node.arguments[0], Literal):
             copies = count_copies(str(node.arguments[0].value))
-        return limit_work(self.call(node, function, operands), [copies * weight for weight in weights], node)
+        kind = type_of_call(function, (o.postgres_type for o in operands))
+        result = replace(self.call(node, function, operands), postgres_type=kind)
+        return limit_work(result, [copies * weight for weight in weights], node)
 
     def literal(self, node: Literal) -> TypedScalar:
         if self.rows and isinstance(node.value, str) and len(node.value) > MOST_LITERAL:
@@ -266,8 +271,8 @@ class _Binder:
                         fix=f"write {value}.0",
                         instead=f"{value}.0",
                     )
-                whole = Fraction(value)
-                return TypedScalar(node, Type.INT, whole, whole, abs(whole), nullable=False)
+                whole, kind = Fraction(value), type_of_literal(value)
+                return TypedScalar(node, Type.INT, whole, whole, abs(whole), nullable=False, postgres_type=kind)
             case Fraction() as number:
                 if abs(number) > LARGEST_FLOAT:
                     raise Refused(ErrorCode.OVERFLOW, "the number is too large", at=node.at, fix="use a smaller one")
@@ -348,16 +353,25 @@ class _Binder:
         results = unify_types(node, [*(self.bind(then) for _, then in node.branches), self.bind(node.otherwise)])
         branches = tuple((c.scalar, r.scalar) for c, r in zip(conditions, results, strict=False))
         result = one_of(Case(branches, results[-1].scalar), results, nullable=any_null(results))
+        result = replace(result, postgres_type=widest(r.postgres_type for r in results))
         return limit_work(result, [o.weight for o in (*conditions, *results)], node)
 
     def ratio(self, node: Call, operands: list[TypedScalar], *, cut: bool = False) -> TypedScalar:
-        """x / y as PostgreSQL has it: of integers DIV(x, y), of others a float.
+        """x / y as PostgreSQL has it: of integers their quotient cut off, as DIV(x, y) is, of others a float.
 
         Where FLOOR has `cut` the quotient of numbers that are not negative, both are the same, and it is the float.
         """
-        whole = len(operands) == 2 and all(o.type is Type.INT for o in operands)
-        whole = whole and all(map(has_integer_type, node.arguments))
+        whole = len(operands) == 2 and all(o.has_whole_quotient for o in operands)
         left, right = (o.lower for o in (operands * 2)[:2])
         if cut and left is not None and left >= 0 and right is not None and right > 0:
             whole = False
-        return self.apply(replace(node, function=Function.DIV if whole else Function.DIVIDE), operands)
+        found = self.apply(replace(node, function=Function.DIV if whole else Function.DIVIDE), operands)
+        return replace(found, postgres_type=widest(o.postgres_type for o in operands))
+
+
+def after_cast(written: Scalar, bound: TypedScalar) -> TypedScalar:
+    """What a scalar gives, with PostgreSQL's type that a cast to an integer type says: that of others stays."""
+    match written:
+        case Call(Function.CAST, (_, Literal(str() as name))) if bound.type is Type.INT:
+            return replace(bound, postgres_type=type_of_cast(name))
+    return bound

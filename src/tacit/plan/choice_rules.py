@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from tacit.errors import ErrorCode, Refused
@@ -10,9 +11,12 @@ from tacit.plan.operands import any_null, drop_clamp, scalars_of
 from tacit.plan.ranges import one_of
 from tacit.query.bound import TypedScalar
 from tacit.query.functions import COMPARISONS, Function
-from tacit.query.nodes import Call, Literal
+from tacit.query.nodes import Call, Literal, Scalar, find_location
 from tacit.query.suggest import quote_scalar
 from tacit.query.types import ORDERED_TYPES, Type
+
+_SIGN = "(?:==?|<>|!=)"
+_WITH_NULL = re.compile(rf"x{_SIGN}null|null{_SIGN}x", re.IGNORECASE)  # without spaces and brackets
 
 
 def bind_comparison(node: Call, function: Function, operands: list[TypedScalar]) -> TypedScalar:
@@ -52,10 +56,20 @@ def _refuse_null(node: Call, function: Function, operands: list[TypedScalar]) ->
     """A refusal of x = NULL, which is never true: x IS NULL is meant."""
     what = "a comparison with NULL is never true"
     known = [part for part, operand in zip(node.arguments, operands, strict=False) if operand.type is not None]
-    if function not in {Function.EQUAL, Function.UNEQUAL} or len(known) != 1:
+    is_equality = function in {Function.EQUAL, Function.UNEQUAL} and len(known) == 1
+    if not is_equality or not _is_written_with_sign(node, known[0]):
         return Refused(ErrorCode.TYPE, what, at=node.at, fix="leave it out, and ask which values are missing")
     instead = f"{quote_scalar(known[0])} IS {'NOT ' if function is Function.UNEQUAL else ''}NULL"
     return Refused(ErrorCode.TYPE, what, at=node.at, fix=f"write {instead}", instead=instead)
+
+
+def _is_written_with_sign(node: Call, operand: Scalar) -> bool:
+    """Whether a comparison of an operand with NULL is written so, and not made of CASE x WHEN NULL or of rows."""
+    whole, part = node.at, find_location(operand)
+    if whole is None or part is None or not whole.start <= part.start <= part.end <= whole.end:
+        return False
+    rest = f"{whole.text[whole.start : part.start]}x{whole.text[part.end : whole.end]}"
+    return _WITH_NULL.fullmatch(re.sub(r"[()\s]", "", rest)) is not None
 
 
 def _as_truths(operands: list[TypedScalar]) -> list[TypedScalar]:

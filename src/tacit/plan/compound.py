@@ -202,27 +202,25 @@ def _names_unit(relation: Relation, key: Scalar) -> bool:
 
 
 class _Release(NamedTuple):
-    """A released table, its columns by the names of `GroupedQuery` with their types, and the most rows that it has.
+    """A released table, its columns by the names of `GroupedQuery`, and the most rows that it has.
 
     `is_listed` says that its rows are all declared keys, whether or not the data has them.
     """
 
     node: Node
-    columns: dict[str, tuple[str, Type]]
+    columns: dict[str, TableColumn]
     rows: int
     is_listed: bool = False
 
 
-def _fill(
-    release: _Release, places: tuple[int, ...], lifted: GroupedQuery, columns: dict[str, str], types: dict[str, Type]
-) -> Node:
+def _fill(release: _Release, places: tuple[int, ...], lifted: GroupedQuery, columns: dict[str, TableColumn]) -> Node:
     """A release with the keys that its grouping set lacks as NULL, and the bits of GROUPING."""
     shown = []
     for name in lifted.names():
-        scalar = ColumnReference(release.columns[name][0]) if name in release.columns else Literal(None)
-        shown.append(ProgramColumn(columns[name], scalar, types[name]))
+        scalar = ColumnReference(release.columns[name].column) if name in release.columns else Literal(None)
+        shown.append(ProgramColumn(columns[name].column, scalar, columns[name].type or Type.INT))
     for place, name in enumerate(lifted.bits):
-        shown.append(ProgramColumn(columns[name], Literal(int(place not in places)), Type.INT))
+        shown.append(ProgramColumn(columns[name].column, Literal(int(place not in places)), Type.INT))
     return Compute(release.node, tuple(shown))
 
 
@@ -263,23 +261,19 @@ class _Builder:
 
     def finish(self, lifted: GroupedQuery, releases: list[_Release]) -> ReleasedTable:
         """What is computed from the keys and aggregates of all grouping sets."""
-        types = {name: kind for release in releases for name, (_, kind) in release.columns.items()}
+        known = {name: column for release in releases for name, column in release.columns.items()}
         names = lifted.names()
         if len(releases) == 1:
-            node, columns = releases[0].node, {name: releases[0].columns[name][0] for name in names}
+            node, columns = releases[0].node, {name: known[name] for name in names}
         else:
-            columns = {name: next(self.names) for name in (*names, *lifted.bits)}
-            types |= dict.fromkeys(lifted.bits, Type.INT)
-            node = Stack(
-                tuple(
-                    _fill(release, places, lifted, columns, types)
-                    for release, places in zip(releases, lifted.sets, strict=True)
-                )
-            )
-        known = tuple(TableColumn(name, "", column, types[name]) for name, column in columns.items())
-        unique = (frozenset(columns[name] for name in names[: len(lifted.keys)]),) if len(releases) == 1 else ()
+            columns = {name: replace(known[name], column=next(self.names)) for name in names}
+            columns |= {name: TableColumn(name, "", next(self.names), Type.INT) for name in lifted.bits}
+            filled = zip(releases, lifted.sets, strict=True)
+            node = Stack(tuple(_fill(release, places, lifted, columns) for release, places in filled))
+        unique = (frozenset(columns[name].column for name in names[: len(lifted.keys)]),) if len(releases) == 1 else ()
         listed = lifted.key_words() if all(release.is_listed for release in releases) else ()
-        table = ReleasedTable(node, known, sum(release.rows for release in releases), unique, listed)
+        rows = sum(release.rows for release in releases)
+        table = ReleasedTable(node, tuple(columns.values()), rows, unique, listed)
         return ReleasedQuery(self, lifted.outer(), table).table()
 
     def look(self, source: FromItem) -> Relation:
@@ -323,7 +317,7 @@ class _Builder:
         if len(self.values) > _MOST_VALUES:
             what = f"more than {_MOST_VALUES} released values choose rows"
             raise Refused(ErrorCode.TOO_LARGE, what, at=node.at, fix="take fewer of them")
-        return Placeholder(name, column.type, node.at)
+        return Placeholder(name, column.type, node.at, column.postgres_type)
 
     def single(self, node: ScalarSubquery) -> ReleasedTable:
         """The released table of a subquery that has one row, or none, and one column."""
@@ -348,14 +342,14 @@ class _Builder:
         if len(self.members) > MAX_MEMBERS:
             what = f"the question is made of more than {MAX_MEMBERS} questions"
             raise Refused(ErrorCode.TOO_LARGE, what, at=lifted.query.at, fix="ask several smaller questions")
-        columns: dict[str, tuple[str, Type]] = {}
+        columns: dict[str, TableColumn] = {}
         sources = []
         for result in recipe.results:
             if result.many:
                 what = "a list of values with a window, a union or a subquery is not answered"
                 raise Refused(ErrorCode.UNSUPPORTED, what, at=lifted.query.at, fix="ask for it by itself")
             column = next(self.names)
-            columns[result.name] = column, result.type
+            columns[result.name] = TableColumn(result.name, "", column, result.type, postgres_type=result.postgres_type)
             if isinstance(result.scalar, ReleasedKey):
                 sources.append((column, f"k{result.scalar.index}", False))
             else:
@@ -411,8 +405,12 @@ class _Builder:
             if read is None:
                 return None
             node, measured = self.read(read), lifted.names()[len(lifted.keys) :]
-            named = zip((*map(key_name, places), *measured), node.columns, read.types, strict=True)
-            releases.append(_Release(node, {name: (column, kind) for name, column, kind in named}, read.most))
+            named = zip((*map(key_name, places), *measured), node.columns, read.types, read.postgres_types, strict=True)
+            columns = {
+                name: TableColumn(name, "", column, kind, postgres_type=of_postgres)
+                for name, column, kind, of_postgres in named
+            }
+            releases.append(_Release(node, columns, read.most))
         return self.finish(lifted, releases)
 
     def public_rows(
@@ -431,7 +429,8 @@ class _Builder:
         rows = self.read(read)
         columns, unique = [], []
         for found, column in zip(used, rows.columns, strict=True):
-            columns.append(TableColumn(found.name, found.source, column, found.bound.type, found.hidden))
+            kind, of_postgres = found.bound.type, found.bound.postgres_type
+            columns.append(TableColumn(found.name, found.source, column, kind, found.hidden, postgres_type=of_postgres))
             if found.unique and found.bound.scalar == ColumnReference(found.raw):
                 unique.append(frozenset({column}))
         constants = evaluate_constants(read.rows)
@@ -452,18 +451,18 @@ class _Builder:
         if any(len(table.columns) != len(first.columns) for table in tables):
             what, fix = "the parts of a union have different numbers of columns", "select the same columns in each"
             raise Refused(ErrorCode.TYPE, what, at=union.at, fix=fix)
-        types = [column.type for column in common_types(tables, union.at)]
+        common = common_types(tables, union.at)
         names = [next(self.names) for _ in first.columns]
         parts = []
         for table in tables:
             columns = []
-            for name, kind, column in zip(names, types, table.columns, strict=True):
-                columns.append(ProgramColumn(name, ColumnReference(column.column), kind or Type.INT))
+            for name, known, column in zip(names, common, table.columns, strict=True):
+                columns.append(ProgramColumn(name, ColumnReference(column.column), known.type or Type.INT))
             parts.append(Compute(table.node, tuple(columns)))
         columns_here = []
-        for name, kind, *same in zip(names, types, *(table.columns for table in tables), strict=True):
+        for name, known, *same in zip(names, common, *(table.columns for table in tables), strict=True):
             texts, weight = max(column.texts for column in same), max(column.weight for column in same)
-            columns_here.append(TableColumn(same[0].name, "", name, kind, texts=texts, weight=weight))
+            columns_here.append(replace(known, table="", column=name, hidden=False, texts=texts, weight=weight))
         rows = sum(table.rows for table in tables)
         return ReleasedTable(Stack(tuple(parts), union.operation), tuple(columns_here), rows)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import calendar
 import datetime
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 
 from tacit.engines.evaluate import Row, evaluate
@@ -17,6 +18,7 @@ from tacit.errors import ErrorCode, Refused
 from tacit.plan.bounds import TypedScalar, bind
 from tacit.plan.relation import Field, Relation
 from tacit.privacy.sensitivity import ContributionBounds
+from tacit.query.integer_types import PostgresType, widest
 from tacit.query.intervals import interval_parts, is_interval
 from tacit.query.nodes import (
     ColumnReference,
@@ -38,6 +40,7 @@ from tacit.query.types import Type
 MAX_CONSTANT_ROWS = 2_000
 _MOST_WORK = 10_000  # rows that are looked at while a question is planned
 _NUMBERS = frozenset({Type.INT, Type.FLOAT, Type.TIMESTAMP})
+_Types = tuple[Type, PostgresType]
 
 
 def read_constants(source: ConstantTable, names: Iterator[str]) -> Relation:
@@ -46,11 +49,12 @@ def read_constants(source: ConstantTable, names: Iterator[str]) -> Relation:
         types, rows = _series(source)
     else:
         types, rows = _values(source)
-    columns = tuple((next(names), kind) for kind in types)
+    columns = tuple((next(names), kind) for kind, _ in types)
     fields = []
-    for place, ((here, kind), name) in enumerate(zip(columns, source.columns, strict=True)):
+    for place, ((here, kind), (_, of_postgres), name) in enumerate(zip(columns, types, source.columns, strict=True)):
         values = [row[place] for row in rows]
-        fields.append(_field(name, source.alias, here, kind, values))
+        found = _field(name, source.alias, here, kind, values)
+        fields.append(replace(found, bound=replace(found.bound, postgres_type=of_postgres)))
     each = ContributionBounds(1, 1)
     return Relation(Constants(columns, rows), tuple(fields), None, None, each, sources=(source.alias,))
 
@@ -117,20 +121,23 @@ def _field(name: str, alias: str, here: str, kind: Type, values: list[LiteralVal
     return Field(name, alias, bound, keys, unique=len(set(known)) == len(known), raw=here)
 
 
-def _values(source: ConstantTable) -> tuple[list[Type], tuple[tuple[LiteralValue, ...], ...]]:
+def _values(source: ConstantTable) -> tuple[list[_Types], tuple[tuple[LiteralValue, ...], ...]]:
     """The types of the columns of VALUES, and its rows."""
     if len(source.rows) > MAX_CONSTANT_ROWS:
         raise _too_many(source)
     found = [[_constant(scalar) for scalar in row] for row in source.rows]
-    types = []
+    types: list[_Types] = []
     for place, name in enumerate(source.columns):
-        kinds = {row[place][0] for row in found} - {None}
+        kinds = {row[place][0].type for row in found} - {None}
         kinds = {Type.FLOAT} if kinds == {Type.INT, Type.FLOAT} else kinds
         if len(kinds) > 1:
             what = f"column {name} of VALUES has different types"
             raise Refused(ErrorCode.TYPE, what, at=source.at, fix="write values of one type below each other")
-        types.append(next(iter(kinds - {None}), Type.INT) or Type.INT)
-    rows = tuple(tuple(_as_type(value, kind) for (_, value), kind in zip(row, types, strict=True)) for row in found)
+        kind = next(iter(kinds - {None}), Type.INT) or Type.INT
+        types.append((kind, widest(row[place][0].postgres_type for row in found)))
+    rows = tuple(
+        tuple(_as_type(value, kind) for (_, value), (kind, _) in zip(row, types, strict=True)) for row in found
+    )
     return types, rows
 
 
@@ -138,8 +145,8 @@ def _as_type(value: LiteralValue, kind: Type) -> LiteralValue:
     return Fraction(value) if kind is Type.FLOAT and isinstance(value, int) else value
 
 
-def _constant(scalar: Scalar) -> tuple[Type | None, LiteralValue]:
-    """The type and the value of a constant, or of what is computed from some."""
+def _constant(scalar: Scalar) -> tuple[TypedScalar, LiteralValue]:
+    """A constant, or what is computed from some, bound, and its value."""
 
     def no_name(node: Scalar) -> TypedScalar | None:
         if isinstance(node, ColumnReference):
@@ -149,21 +156,22 @@ def _constant(scalar: Scalar) -> tuple[Type | None, LiteralValue]:
 
     bound = bind(scalar, no_name, rows=False)
     value = evaluate(bound.scalar, {})
-    return bound.type, Fraction(value) if isinstance(value, float) else value
+    return bound, Fraction(value) if isinstance(value, float) else value
 
 
-def _series(source: ConstantTable) -> tuple[list[Type], tuple[tuple[LiteralValue, ...], ...]]:
-    """The type and the values of a series, from its start to its end."""
+def _series(source: ConstantTable) -> tuple[list[_Types], tuple[tuple[LiteralValue, ...], ...]]:
+    """The types and the values of a series, from its start to its end."""
     (first, last, *rest) = source.rows[0]
-    (kind, start), (other, end) = _constant(first), _constant(last)
+    (lower, start), (upper, end) = _constant(first), _constant(last)
+    kind, of_postgres = lower.type, widest((lower.postgres_type, upper.postgres_type))
     step: Scalar | None = rest[0] if rest else None
-    if start is None or end is None or kind is not other or kind not in {Type.INT, Type.DATE, Type.TIMESTAMP}:
+    if start is None or end is None or kind is not upper.type or kind not in {Type.INT, Type.DATE, Type.TIMESTAMP}:
         what = "a series goes from a whole number, a date or a timestamp to another"
         raise Refused(
             ErrorCode.TYPE, what, at=source.at, fix="write GENERATE_SERIES(1, 10), or dates and INTERVAL '1 day'"
         )
     if kind is Type.INT:
-        return [kind], _numbers(source, start, end, step)
+        return [(kind, of_postgres)], _numbers(source, start, end, step)
     months, days, moments = _interval(source, kind, step)
     if kind is Type.DATE and moments:
         kind = Type.TIMESTAMP
@@ -179,14 +187,18 @@ def _series(source: ConstantTable) -> tuple[list[Type], tuple[tuple[LiteralValue
     except (OverflowError, ValueError):
         pass  # it ends with the calendar
     if kind is Type.DATE:
-        return [kind], tuple((moment.date(),) for moment in found)
-    return [kind], tuple((to_microseconds(moment),) for moment in found)
+        return [(kind, of_postgres)], tuple((moment.date(),) for moment in found)
+    return [(kind, of_postgres)], tuple((to_microseconds(moment),) for moment in found)
 
 
 def _numbers(
     source: ConstantTable, start: object, end: object, step: Scalar | None
 ) -> tuple[tuple[LiteralValue, ...], ...]:
-    kind, by = (Type.INT, 1) if step is None else _constant(step)
+    by: LiteralValue = 1
+    kind: Type | None = Type.INT
+    if step is not None:
+        bound, by = _constant(step)
+        kind = bound.type
     if kind is not Type.INT or not isinstance(by, int) or by == 0:
         what = "a series of numbers has a whole number as its step, other than 0"
         raise Refused(ErrorCode.TYPE, what, at=source.at, fix="write GENERATE_SERIES(0, 100, 10)")

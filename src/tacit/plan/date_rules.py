@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from fractions import Fraction
 
@@ -13,6 +14,7 @@ from tacit.plan.operands import any_null, as_date, scalars_of, within_years
 from tacit.plan.ranges import ALSO, day_of, least_of, most_of, part_range
 from tacit.plan.timestamps import FINER_UNITS, as_timestamp, date_of, quotient, truncate
 from tacit.query.bound import LEAST_INT, MOST_INT, TypedScalar
+from tacit.query.dialect_names import UNITS
 from tacit.query.functions import DATE_UNITS, TIME_UNITS, Function
 from tacit.query.intervals import MULTIPLES
 from tacit.query.nodes import Call, ColumnReference, Literal, Scalar, walk
@@ -20,6 +22,7 @@ from tacit.query.suggest import quote_scalar
 from tacit.query.timestamps import PERIODS
 from tacit.query.types import TIME_TYPES, Type
 
+_PART = re.compile(r"(?:EXTRACT|DATE_?PART)\s*\(\s*'?(\w+)", re.IGNORECASE)
 _MOST_MONTHS = 12 * 9_999
 _MOST_SHIFT = 10**18  # microseconds or days
 
@@ -75,8 +78,9 @@ def bind_days(binding: Binding, node: Call, operands: list[TypedScalar]) -> Type
     if node.function == Function.SUBTRACT and any(o.type is Type.TIMESTAMP for o in operands):
         what = "a timestamp less another is an interval, which is no number"
         later, earlier = (quote_scalar(argument) for argument in node.arguments)
-        hours = f"DATE_DIFF('hour', {earlier}, {later})"
-        raise Refused(ErrorCode.TYPE, what, at=node.at, fix=f"count hours: {hours}", instead=hours)
+        unit = _unit_of_part(node)
+        counted = f"DATE_DIFF('{unit}', {earlier}, {later})"
+        raise Refused(ErrorCode.TYPE, what, at=node.at, fix=f"count {unit}s: {counted}", instead=counted)
     takes = "DAYS takes dates" if node.function == Function.DAYS else "a date is subtracted from a date"
     left, right = read_dates(binding, operands, node, takes)
     lower = None if left.lower is None or right.upper is None else left.lower - right.upper
@@ -84,6 +88,13 @@ def bind_days(binding: Binding, node: Call, operands: list[TypedScalar]) -> Type
     low, high = LEAST_INT if lower is None else lower, MOST_INT if upper is None else upper
     nullable = any_null([left, right]) or not (left.is_bounded and right.is_bounded)
     return TypedScalar(Call(Function.DAYS, scalars_of([left, right])), Type.INT, low, high, Fraction(1), nullable)
+
+
+def _unit_of_part(node: Call) -> str:
+    """The unit of the part of which this is the difference, as in EXTRACT(MINUTE FROM a - b), and otherwise hours."""
+    part = _PART.match("" if node.at is None else node.at.written)
+    unit = None if part is None else UNITS.get(part[1].lower())
+    return unit if unit in TIME_UNITS else "hour"
 
 
 def bind_periods(binding: Binding, node: Call, operands: list[TypedScalar]) -> TypedScalar:

@@ -20,12 +20,13 @@ from fractions import Fraction
 from tacit.aggregates.argument import quantize_argument, quote_aggregate, quote_argument
 from tacit.aggregates.condition import expand_condition
 from tacit.errors import ErrorCode, Refused
-from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar
+from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar, after_cast
 from tacit.plan.caps import Cap, bind_within_caps, cap_of, pass_cap
 from tacit.plan.joined_columns import columns_of
 from tacit.plan.relation import Field, Relation, RowReference, condition, refuse_link, refuse_unit
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.functions import Function
+from tacit.query.integer_types import PostgresType, type_of_aggregate
 from tacit.query.nodes import (
     Aggregate,
     Call,
@@ -241,6 +242,7 @@ class UnitAggregates:
             function = "distinct" if node.distinct else "count"
             name = self.measure(function, None if argument is None else argument.scalar)
             known = TypedScalar(ColumnReference(name), Type.INT, Fraction(0), MOST_INT, Fraction(1), nullable=False)
+            known = replace(known, postgres_type=PostgresType.BIGINT)
             return self.cap(known, cap_count(node, self.relation))
         assert argument is not None
         if node.function in {"min", "max"}:
@@ -258,7 +260,8 @@ class UnitAggregates:
             cap = cap_sum(node, self.relation, grid.lower * grid.step, grid.upper * grid.step)
             if argument.type is Type.INT:
                 least, most = LEAST_INT if low is None else low, MOST_INT if high is None else high
-                return self.cap(TypedScalar(total, Type.INT, least, most, Fraction(1)), cap)
+                of_postgres = type_of_aggregate("sum", argument.postgres_type)
+                return self.cap(TypedScalar(total, Type.INT, least, most, Fraction(1), postgres_type=of_postgres), cap)
             scaled = Call(Function.MULTIPLY, (ToFloat(total), Literal(grid.step)))
             return self.cap(TypedScalar(scaled, Type.FLOAT, low, high, grid.step), cap)
         rows = ColumnReference(self.measure("count", grid.scalar))
@@ -269,10 +272,10 @@ class UnitAggregates:
         """An aggregate with the bounds of the policy's caps, which are of private rows only."""
         return bound if self.relation.people is None else cap.add_to(bound)
 
-    def _argument(self, scalar: Scalar) -> TypedScalar:
-        scalar = self.relation.bare(scalar)
+    def _argument(self, written: Scalar) -> TypedScalar:
+        scalar = self.relation.bare(written)
         plain = self.relation.field_of(scalar) if isinstance(scalar, ColumnReference) else None
-        return plain.bound if plain is not None and plain.is_unit else self.relation.bind(scalar)
+        return after_cast(written, plain.bound if plain is not None and plain.is_unit else self.relation.bind(scalar))
 
     def measure(self, function: str, argument: Scalar | None) -> str:
         """The column of a measure; one needed twice is computed once."""

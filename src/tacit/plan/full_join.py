@@ -22,6 +22,7 @@ from tacit.plan.joined_columns import common_names
 from tacit.plan.relation import Field, Relation
 from tacit.plan.semi_join import keep_unmatched
 from tacit.privacy.sensitivity import ContributionBounds
+from tacit.query.integer_types import widest
 from tacit.query.nodes import (
     ColumnReference,
     Constants,
@@ -133,6 +134,9 @@ def _cover(found: Field, other: Field | None, name: str, *, is_unit: bool) -> Fi
         step = found.bound.step if found.bound.step == other.bound.step else None
         weight, texts = max(found.bound.weight, other.bound.weight), max(found.bound.texts, other.bound.texts)
         bound = replace(bound, lower=lower, upper=upper, step=step, weight=weight, texts=texts)
+    if other is not None:
+        kind = widest((found.bound.postgres_type, other.bound.postgres_type))
+        bound = replace(bound, postgres_type=kind)
     values = found.values
     if other is not None and values is not None:
         values = None if other.values is None else tuple(dict.fromkeys((*values, *other.values)))

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
 
 from tacit.engines.evaluate import is_like
 from tacit.engines.limit_joins import MOST_JOINED, MOST_WITH_TEXTS, has_joins_on_units
 from tacit.errors import Refused
+from tacit.plan.bounds import bind
 from tacit.plan.relation import Field, Relation
 from tacit.query.bound import TypedScalar
 from tacit.query.functions import COMPARISONS, Function
-from tacit.query.integer_types import has_integer_type
+from tacit.query.integer_types import PostgresType, type_of_aggregate
 from tacit.query.nodes import (
     Aggregate,
     Aggregation,
@@ -47,6 +49,7 @@ _MOST = 5  # notes about constants
 _LOOKED_AT = 100  # comparisons, so that a long question takes no longer
 _COMPARED = 1_000  # declared values that a pattern is held against
 _LISTED = 10  # values that a note names
+_LIKE_THEIR_ARGUMENT = frozenset({"sum", "min", "max"})
 _WHOLE_RATIO = "x / y of whole numbers is a whole number, as in PostgreSQL; 1.0 * x / y has its fraction."
 _SEEN_FROM_THE_RIGHT = {
     Function.LESS: Function.GREATER,
@@ -62,24 +65,25 @@ def about_reading(query: Query, relation: Relation) -> tuple[str, ...]:
     calls = [node for node in parts if isinstance(node, Call)]
     cut = {id(node.arguments[0]) for node in calls if node.function == Function.FLOOR}
     ratios = (node for node in calls if node.function == Function.RATIO and id(node) not in cut)
-    if any(all(has_integer_type(side) and _is_whole(side, relation) for side in node.arguments) for node in ratios):
-        return (*query.notes, _WHOLE_RATIO)
-    return query.notes
+    return (*query.notes, _WHOLE_RATIO) if any(_is_cut_off(node, relation) for node in ratios) else query.notes
 
 
-def _is_whole(scalar: Scalar, relation: Relation) -> bool:
-    """Whether a scalar over rows or over released values is an integer, as far as it can be told."""
-    match scalar:
-        case Aggregate(function="count"):
-            return True
-        case Aggregate(function="sum" | "min" | "max", argument=argument) if argument is not None:
-            return _is_whole(argument, relation)
-        case Call(Function.ADD | Function.SUBTRACT | Function.MULTIPLY | Function.RATIO, arguments):
-            return all(_is_whole(argument, relation) for argument in arguments)
-        case Aggregate() | Window():
-            return False
+def _is_cut_off(ratio: Call, relation: Relation) -> bool:
+    """Whether a quotient over rows or over released values is cut off, as far as it can be told."""
+
+    def leaf(node: Scalar) -> TypedScalar | None:
+        match node:
+            case Aggregate(function="count"):
+                return TypedScalar(node, Type.INT, postgres_type=PostgresType.BIGINT)
+            case Aggregate(function, argument) if function in _LIKE_THEIR_ARGUMENT and argument is not None:
+                inner = bind(argument, leaf, rows=False)
+                return replace(inner, postgres_type=type_of_aggregate(function, inner.postgres_type))
+            case Aggregate() | Window():
+                return TypedScalar(node, Type.FLOAT)
+        return relation.leaf(node)
+
     try:
-        return relation.bind(scalar).type is Type.INT
+        return bind(ratio, leaf, rows=False).type is Type.INT
     except Refused:
         return False
 

@@ -25,6 +25,7 @@ from tacit.plan.public_tables import PublicRead
 from tacit.plan.question import Question
 from tacit.plan.reading import read_as_written
 from tacit.plan.rewrite import has_subqueries
+from tacit.plan.suggestions import drop_broken_suggestion
 from tacit.policy.model import Policy
 from tacit.query.nodes import Query
 
@@ -46,9 +47,25 @@ def make_plans(question: Question, policy: Policy, most_cells: int | None = None
     """Plan a question under a policy, or raise Refused. No data is touched.
 
     A question of more than `most_cells` values is refused: how many there are is a function of question and policy.
-    `has_former` says whether the plans of earlier versions are asked for.
+    `has_former` says whether the plans of earlier versions are asked for. A refusal suggests no question that would be
+    refused in turn.
     """
-    query = read_question(question.sql, policy.today, question.dialect_under(policy.dialect))
+    try:
+        return _make_plans(question, policy, most_cells, has_former)
+    except Refused as refusal:
+        drop_broken_suggestion(
+            refusal, question.sql, lambda sql: plan_question(_read(sql, question, policy), policy, 1)
+        )
+        raise
+
+
+def _read(sql: str, question: Question, policy: Policy) -> Query:
+    """A text as a question of the same dialect."""
+    return read_question(sql, policy.today, question.dialect_under(policy.dialect))
+
+
+def _make_plans(question: Question, policy: Policy, most_cells: int | None, has_former: bool) -> Plans:
+    query = _read(question.sql, question, policy)
     nothing = plan_nothing(query, policy) if question.within is not None else None
     if nothing is not None:
         plan: AnyPlan = nothing

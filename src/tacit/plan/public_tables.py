@@ -16,17 +16,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tacit.aggregates.condition import expand_condition
 from tacit.engines.base import Engine
 from tacit.errors import ErrorCode, Refused, SourceLocation
+from tacit.plan.bounds import after_cast
 from tacit.plan.connect import all_of
 from tacit.plan.constants import evaluate_constants
 from tacit.plan.relation import Field, Relation, condition
 from tacit.policy.model import Policy
 from tacit.query.conditions import conjuncts
+from tacit.query.integer_types import PostgresType, type_of_aggregate
 from tacit.query.nodes import (
     Aggregate,
     ColumnReference,
@@ -62,6 +64,7 @@ class PublicRead:
     """Rows of public tables that an answer needs: the node, the types of its columns, and the most that are read.
 
     `nothing` is the row that stands for no rows, as of COUNT(*) without GROUP BY. `at` is where the question asks it.
+    `postgres_types` are PostgreSQL's types of the columns that are whole numbers, of groups that are counted.
     """
 
     rows: RelationalNode
@@ -69,6 +72,7 @@ class PublicRead:
     most: int
     nothing: tuple[Any, ...] | None = None
     at: SourceLocation | None = None
+    postgres_types: tuple[PostgresType, ...] = ()
 
     @staticmethod
     def of(
@@ -177,7 +181,7 @@ def read_groups(
     """Groups of public rows that are counted where they are stored; None where only the rows give what SQL does."""
     where, rest = separate_where(query, relation)
     measures = [_measure(node, relation) for node in measured]
-    bound = [relation.bind(relation.bare(key)) for key in keys]
+    bound = [after_cast(key, relation.bind(relation.bare(key))) for key in keys]
     known = [each for each in measures if each is not None]
     if rest is not None or len(known) < len(measures) or any(key.type in {None, Type.FLOAT} for key in bound):
         return None
@@ -186,24 +190,27 @@ def read_groups(
     source = relation.rows
     if where is not None:
         source = Projection(source, tuple((name, ColumnReference(name)) for name in column_names(source)), where)
-    types = (*(key.type or Type.INT for key in bound), *(kind for _, kind in known))
+    types = (*(key.type or Type.INT for key in bound), *(kind for _, (kind, _) in known))
+    of_postgres = (*(key.postgres_type for key in bound), *(whole for _, (_, whole) in known))
     nothing = None if keys else tuple(0 if m.function in {"count", "distinct"} else None for m, _ in known)
     rows = PerUnitAggregation(source, grouped, counted)
-    return PublicRead.of(rows, types, MAX_PUBLIC_ROWS, policy, query, nothing)
+    read = PublicRead.of(rows, types, MAX_PUBLIC_ROWS, policy, query, nothing)
+    return replace(read, postgres_types=of_postgres)
 
 
-def _measure(node: Aggregate, relation: Relation) -> tuple[ExactStatistic, Type] | None:
-    """An aggregate that is exact in any order of the rows, and its type; None for others."""
+def _measure(node: Aggregate, relation: Relation) -> tuple[ExactStatistic, tuple[Type, PostgresType]] | None:
+    """An aggregate that is exact in any order of the rows, and its types; None for others."""
     if expand_condition(node) is not None or node.function not in {"count", "sum", "min", "max"}:
         return None
     if node.argument is None:
-        return ExactStatistic("count", None), Type.INT
-    argument = relation.bind(relation.bare(node.argument))
+        return ExactStatistic("count", None), (Type.INT, PostgresType.BIGINT)
+    argument = after_cast(node.argument, relation.bind(relation.bare(node.argument)))
+    of_postgres = type_of_aggregate(node.function, argument.postgres_type)
     if node.function == "count":
-        return ExactStatistic("distinct" if node.distinct else "count", argument.scalar), Type.INT
+        return ExactStatistic("distinct" if node.distinct else "count", argument.scalar), (Type.INT, of_postgres)
     if node.function == "sum":
         whole = argument.type is Type.INT and not node.distinct
-        return (ExactStatistic("sum", argument.scalar), Type.INT) if whole else None
+        return (ExactStatistic("sum", argument.scalar), (Type.INT, of_postgres)) if whole else None
     if argument.type not in _ORDERED or argument.type is None:
         return None
-    return ExactStatistic(node.function, argument.scalar), argument.type
+    return ExactStatistic(node.function, argument.scalar), (argument.type, of_postgres)

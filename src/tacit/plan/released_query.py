@@ -30,6 +30,7 @@ from tacit.plan.released_table import ReleasedTable, TableColumn, find_column
 from tacit.plan.window_checks import check_window
 from tacit.query.conditions import conjuncts
 from tacit.query.functions import Function
+from tacit.query.integer_types import PostgresType, type_of_aggregate, type_of_window
 from tacit.query.nodes import (
     Aggregate,
     Call,
@@ -43,7 +44,6 @@ from tacit.query.nodes import (
     Window,
     find_location,
     is_star,
-    rebuild,
     walk,
 )
 from tacit.query.types import NUMERIC_TYPES, Type
@@ -74,7 +74,7 @@ class ReleasedQuery:
         self.windows: dict[Window, ProgramColumn] = {}
         self.subqueries: dict[ScalarSubquery, ReleasedTable] = {}
         self.opened: set[str] = set()  # names of the select list whose expressions are being bound
-        self.texts: dict[str, int] = {}  # of which aggregates and windows are put together
+        self.computed: dict[str, TypedScalar] = {}  # the values of aggregates and windows, by their columns
         self.named = {output.name.lower(): output.scalar for output in query.outputs}
         self.fixed: frozenset[str] = frozenset()  # the columns of which WHERE leaves one value
 
@@ -133,7 +133,15 @@ class ReleasedQuery:
         """The select list, DISTINCT, ORDER BY and LIMIT."""
         query = self.query
         columns = [
-            TableColumn(name, "", next(self.builder.names), bound.type, texts=bound.texts, weight=bound.weight)
+            TableColumn(
+                name,
+                "",
+                next(self.builder.names),
+                bound.type,
+                texts=bound.texts,
+                weight=bound.weight,
+                postgres_type=bound.postgres_type,
+            )
             for name, bound in outputs
         ]
         computed = [
@@ -177,7 +185,7 @@ class ReleasedQuery:
                     yield column.name, ColumnReference(column.name, column.table or None)
 
     def _bind(self, scalar: Scalar, leaf: Callable[[Scalar], TypedScalar | None]) -> TypedScalar:
-        return bind(rebuild(scalar, _divide_exactly), leaf, rows=False)
+        return bind(scalar, leaf, rows=False)
 
     def _condition(self, scalar: Scalar, clause: str, leaf: Callable[[Scalar], TypedScalar | None]) -> Scalar:
         return condition(self._bind(scalar, leaf), clause, find_location(scalar))
@@ -235,7 +243,7 @@ class ReleasedQuery:
             bound = self._bind(node, self._row)
             for scalar, column in self.keys:
                 if scalar == bound.scalar:
-                    return TypedScalar(ColumnReference(column.name), bound.type, texts=bound.texts)
+                    return _column_of(column.name, bound)
         if isinstance(node, ColumnReference):
             what = f"{node.name} is neither grouped by nor inside an aggregate"
             raise Refused(ErrorCode.RAW_COLUMN, what, at=node.at, fix="group by it too, or aggregate it")
@@ -254,13 +262,18 @@ class ReleasedQuery:
             return self._bind(condition, self._finishing)
         found = self.aggregates.get(node)
         if found is None:
-            bound, kind, texts = self._measure(node, self._row)
-            found = ProgramColumn(next(self.builder.names), bound, kind)
-            self.aggregates[node], self.texts[found.name] = found, texts
-        return TypedScalar(ColumnReference(found.name), found.type, texts=self.texts[found.name])
+            bound, value = self._measure(node, self._row)
+            found = self.aggregates[node] = self._add_column(bound, value)
+        return self.computed[found.name]
 
-    def _measure(self, node: Aggregate, leaf: Callable[[Scalar], TypedScalar | None]) -> tuple[Aggregate, Type, int]:
-        """An aggregate of released values, bound, its type, and how many texts its value is put together from."""
+    def _add_column(self, scalar: Scalar, value: TypedScalar) -> ProgramColumn:
+        """A column of the program that computes a scalar, and holds such a value."""
+        column = ProgramColumn(next(self.builder.names), scalar, value.type or Type.INT)
+        self.computed[column.name] = _column_of(column.name, replace(value, type=column.type))
+        return column
+
+    def _measure(self, node: Aggregate, leaf: Callable[[Scalar], TypedScalar | None]) -> tuple[Aggregate, TypedScalar]:
+        """An aggregate of released values, bound, and what is known of its value."""
         if node.function not in OUTER_AGGREGATES or function_of(node).gives_list:
             what = f"{quote_aggregate(node)} over released values is not answered"
             raise Refused(ErrorCode.UNSUPPORTED, what, at=node.at, fix="use count, sum, avg, min, max or quantile")
@@ -268,14 +281,15 @@ class ReleasedQuery:
         others = tuple(self._bind(other, leaf).scalar for other in node.others)
         bound = replace(node, argument=None if argument is None else argument.scalar, others=others)
         if node.function == "count" or argument is None:
-            return bound, Type.INT, 1
+            return bound, TypedScalar(bound, Type.INT, postgres_type=PostgresType.BIGINT)
+        of_postgres = type_of_aggregate(node.function, argument.postgres_type)
         if node.function in {"min", "max", "mode", "arg_max", "arg_min"}:
-            return bound, argument.type or Type.INT, argument.texts
+            return bound, TypedScalar(bound, argument.type, texts=argument.texts, postgres_type=of_postgres)
         if argument.type not in NUMERIC_TYPES | {None}:
             what = f"{quote_aggregate(node)} takes numbers"
             raise Refused(ErrorCode.TYPE, what, at=node.at, fix="use count, min or max")
         whole = node.function == "sum" and argument.type is Type.INT
-        return bound, Type.INT if whole else Type.FLOAT, 1
+        return bound, TypedScalar(bound, Type.INT if whole else Type.FLOAT, postgres_type=of_postgres)
 
     def _window(self, node: Window) -> TypedScalar:
         found = self.windows.get(node)
@@ -284,16 +298,15 @@ class ReleasedQuery:
             order = tuple(replace(i, scalar=self._bind(i.scalar, self._inside_window).scalar) for i in node.order)
             arguments = [self._bind(each, self._inside_window) for each in node.arguments]
             check_window(node, arguments)
+            measured = None
             if node.aggregate is not None:
-                measured, kind, texts = self._measure(node.aggregate, self._inside_window)
+                measured, value = self._measure(node.aggregate, self._inside_window)
             else:
-                measured, kind = None, _window_type(node, arguments)
-                texts = max((argument.texts for argument in arguments), default=1)
+                value = _window_value(node, arguments)
             scalars = tuple(argument.scalar for argument in arguments)
             bound = replace(node, arguments=scalars, aggregate=measured, partition=partition, order=order)
-            found = ProgramColumn(next(self.builder.names), bound, kind)
-            self.windows[node], self.texts[found.name] = found, texts
-        return TypedScalar(ColumnReference(found.name), found.type, texts=self.texts[found.name])
+            found = self.windows[node] = self._add_column(bound, value)
+        return self.computed[found.name]
 
     def _inside_window(self, node: Scalar) -> TypedScalar | None:
         if isinstance(node, Window):
@@ -319,15 +332,9 @@ class ReleasedQuery:
         return node
 
 
-def _divide_exactly(node: Scalar) -> Scalar | None:
-    """A quotient with a sum of released values: PostgreSQL sums counts as exact numbers, which / does not cut."""
-    if not isinstance(node, Call) or node.function != Function.RATIO:
-        return None
-    found = [part.aggregate if isinstance(part, Window) else part for side in node.arguments for part in walk(side)]
-    if not any(isinstance(part, Aggregate) and part.function == "sum" for part in found):
-        return None
-    sides = tuple(rebuild(side, _divide_exactly) for side in node.arguments)
-    return Call(Function.DIVIDE, sides, node.at)
+def _column_of(name: str, value: TypedScalar) -> TypedScalar:
+    """A column that holds a value."""
+    return TypedScalar(ColumnReference(name), value.type, texts=value.texts, postgres_type=value.postgres_type)
 
 
 def _fixed_column(condition: Scalar) -> str | None:
@@ -338,6 +345,13 @@ def _fixed_column(condition: Scalar) -> str | None:
         case ColumnReference(name) | Call(Function.NOT, (ColumnReference(name),)):
             return name
     return None
+
+
+def _window_value(node: Window, arguments: list[TypedScalar]) -> TypedScalar:
+    """What is known of the value of a window function that is no aggregate."""
+    of_postgres = type_of_window(node.function, (each.postgres_type for each in arguments[::2]))  # a value, a default
+    texts = max((argument.texts for argument in arguments), default=1)
+    return TypedScalar(node, _window_type(node, arguments), texts=texts, postgres_type=of_postgres)
 
 
 def _window_type(node: Window, arguments: list[TypedScalar]) -> Type:

@@ -8,6 +8,7 @@ from tacit.answers.program import Node
 from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.plan.bounds import TypedScalar
 from tacit.plan.relation import no_column
+from tacit.query.integer_types import PostgresType, widest
 from tacit.query.nodes import ColumnReference
 from tacit.query.types import Type
 
@@ -18,6 +19,7 @@ class TableColumn:
 
     `hidden` is one that only its qualified name means, because USING made it one with another. `texts` and `weight` are
     what its values are made of, as of `TypedScalar`: engines compute a column of a subquery where its name stands.
+    `postgres_type` is as of `TypedScalar`, too.
     """
 
     name: str
@@ -27,10 +29,12 @@ class TableColumn:
     hidden: bool = False
     texts: int = 1
     weight: int = 1
+    postgres_type: PostgresType = PostgresType.INTEGER
 
     def read(self) -> TypedScalar:
         """The value of the column in a row."""
-        return TypedScalar(ColumnReference(self.column), self.type, texts=self.texts, weight=self.weight)
+        scalar, kind = ColumnReference(self.column), self.postgres_type
+        return TypedScalar(scalar, self.type, texts=self.texts, weight=self.weight, postgres_type=kind)
 
 
 @dataclass(frozen=True)
@@ -81,5 +85,6 @@ def common_types(tables: list[ReleasedTable], at: SourceLocation | None) -> tupl
         if len(kinds) > 1:
             what = f"column {first.name} has different types in the parts of a union"
             raise Refused(ErrorCode.TYPE, what, at=at, fix="select columns of the same type")
-        found.append(replace(first, type=kinds.pop() if kinds else None))
+        of_postgres = widest(table.columns[position].postgres_type for table in tables)
+        found.append(replace(first, type=kinds.pop() if kinds else None, postgres_type=of_postgres))
     return tuple(found)

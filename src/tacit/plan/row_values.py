@@ -223,6 +223,7 @@ def _of_any_rows(bound: TypedScalar, node: Aggregate) -> TypedScalar:
         return replace(bound, nullable=True, capped=None if capped is None else replace(capped, nullable=True))
     counted = Call(Function.COALESCE, (bound.scalar, Literal(0)))
     known = TypedScalar(counted, Type.INT, Fraction(0), MOST_INT, Fraction(1), nullable=False)
+    known = replace(known, postgres_type=bound.postgres_type)
     return known if cap is None else replace(cap, lower=Fraction(0)).add_to(known)
 
 

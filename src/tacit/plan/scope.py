@@ -53,7 +53,7 @@ from itertools import count
 
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.aliases import read_aliases
-from tacit.plan.bounds import TypedScalar
+from tacit.plan.bounds import TypedScalar, after_cast
 from tacit.plan.caps import cap_of
 from tacit.plan.connect import connect_sources
 from tacit.plan.constants import read_constants
@@ -213,6 +213,7 @@ class Scope:
             plain = relation.field_of(scalar, links=True) if isinstance(scalar, ColumnReference) else None
             opaque = plain is not None and (plain.is_unit or plain.is_unlisted_link)
             bound = plain.bound if plain is not None and opaque else relation.bind(scalar)
+            bound = after_cast(output.scalar, bound)
             name = next(self.names)
             columns.append((name, bound.scalar))
             if plain is not None and plain.raw and relation.people is None:

@@ -76,6 +76,7 @@ def _beside(stack: Relation, first: Relation) -> Iterator[tuple[Field, Field]]:
 def _of_first(field: Field, first: Field) -> Field:
     """A column whose values are all values of the first part: what is known of those is known of it."""
     bound = replace(first.bound, scalar=field.bound.scalar, capped=None, is_per_unit=False)
+    bound = replace(bound, postgres_type=field.bound.postgres_type)
     return replace(field, bound=bound, values=first.values, other=first.other, cap=first.cap)
 
 

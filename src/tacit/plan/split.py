@@ -15,13 +15,14 @@ from tacit.aggregates.registry import function_of
 from tacit.answers.post_processing_plan import OutputColumn
 from tacit.answers.stored import GroupKeys
 from tacit.errors import ErrorCode, Refused, SourceLocation, substitute
-from tacit.plan.bounds import TypedScalar, bind, domain
+from tacit.plan.bounds import TypedScalar, after_cast, bind, domain
 from tacit.plan.key_lists import list_keys
 from tacit.plan.narrow import KeyNarrowing
 from tacit.plan.notes import about_null_key
 from tacit.plan.relation import Field, Relation, condition
 from tacit.plan.simplify import order_operands, simplify_filter
 from tacit.query.functions import Function
+from tacit.query.integer_types import PostgresType, type_of_aggregate
 from tacit.query.nodes import (
     Aggregate,
     Call,
@@ -222,7 +223,7 @@ class _Splitter:
         if bound.type is None:
             what = f"column {output.name} is always NULL"
             raise Refused(ErrorCode.TYPE, what, at=find_location(output.scalar), fix="leave it out")
-        return OutputColumn(output.name, bound.scalar, bound.type)
+        return OutputColumn(output.name, bound.scalar, bound.type, postgres_type=bound.postgres_type)
 
     def finishing(self, scalar: Scalar) -> TypedScalar:
         """A scalar of HAVING or ORDER BY, where the names of outputs may be used too."""
@@ -245,8 +246,9 @@ class _Splitter:
         if self.known and isinstance(node, ColumnReference | Call | Case) and self.is_over_rows(node):
             known = self.relation.resolve(node)
             if known in self.known:
-                index = self.known.index(known)
-                return TypedScalar(ReleasedKey(index), self.key_types[index])
+                index, bound = self.known.index(known), self.relation.bind(node)
+                of_postgres = PostgresType.NUMERIC if bound.type is Type.FLOAT else bound.postgres_type
+                return TypedScalar(ReleasedKey(index), self.key_types[index], postgres_type=of_postgres)
         if isinstance(node, ColumnReference):
             raise self.raw(node)
         return None
@@ -259,6 +261,9 @@ class _Splitter:
         )
 
     def raw(self, node: ColumnReference) -> Refused:
+        shadowed = self.shadowed_name(node)
+        if shadowed is not None:
+            return shadowed
         found = self.relation.field_of(node)
         function = "AVG" if found.bound.type in NUMERIC_TYPES else "COUNT"
         group = "" if found.values is None else ", or group by it"
@@ -271,11 +276,30 @@ class _Splitter:
             instead=instead,
         )
 
+    def shadowed_name(self, node: ColumnReference) -> Refused | None:
+        """The refusal of a column in an output whose name GROUP BY has, where that is the name of a column too."""
+        keys = {key.name.lower(): key for key in self.query.keys if isinstance(key, ColumnReference)}
+        for output in self.query.outputs:
+            key = keys.get(output.name.lower())
+            if key is None or isinstance(output.scalar, ColumnReference):
+                continue
+            if any(part is node for part in walk(output.scalar)):
+                scalar, what = quote_scalar(output.scalar), f"{node.name} would show the values of single rows"
+                what += f": GROUP BY {quote_scalar(key)} is by the column of that name"
+                suggestion = substitute((key.at, scalar))
+                fix = f"group by {scalar}"
+                return Refused(ErrorCode.RAW_COLUMN, what, at=node.at, fix=fix, suggestion=suggestion)
+        return None
+
     def aggregate(self, node: Aggregate) -> TypedScalar:
         node = count_of_ones(node) if self.canonical else node
         asked = self.split_question(node)
         place = self.aggregates.setdefault(asked, len(self.aggregates))
-        return TypedScalar(ReleasedValue(place), function_of(node).result_type(asked))
+        argument = PostgresType.INTEGER
+        if node.argument is not None and asked.argument is not None:
+            argument = after_cast(node.argument, asked.argument).postgres_type
+        kind, of_postgres = function_of(node).result_type(asked), type_of_aggregate(node.function, argument)
+        return TypedScalar(ReleasedValue(place), kind, postgres_type=of_postgres)
 
     def split_question(self, node: Aggregate) -> BoundAggregate:
         if node.argument is None:

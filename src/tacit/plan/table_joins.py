@@ -17,6 +17,7 @@ from tacit.plan.bounds import bind
 from tacit.plan.relation import condition
 from tacit.plan.released_table import ReleasedTable, find_column, has_name
 from tacit.query.functions import Function
+from tacit.query.integer_types import widest
 from tacit.query.nodes import (
     Aggregate,
     Call,
@@ -81,12 +82,14 @@ def _merge(both: ReleasedTable, right: ReleasedTable, using: set[str], new: Iter
     computed, columns = [], []
     for column in both.columns:
         scalar: Scalar = ColumnReference(column.column)
+        of_postgres = column.postgres_type
         if column.name.lower() in using and not column.hidden:
-            other = find_column(ColumnReference(column.name), right).scalar
-            scalar = Case(((Call(Function.IS_NULL, (scalar,)), other),), scalar)
+            other = find_column(ColumnReference(column.name), right)
+            scalar = Case(((Call(Function.IS_NULL, (scalar,)), other.scalar),), scalar)
+            of_postgres = widest((of_postgres, other.postgres_type))
         name = next(new)
         computed.append(ProgramColumn(name, scalar, column.type or Type.INT))
-        columns.append(replace(column, column=name))
+        columns.append(replace(column, column=name, postgres_type=of_postgres))
     return replace(both, node=Compute(both.node, tuple(computed)), columns=tuple(columns))
 
 

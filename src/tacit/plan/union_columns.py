@@ -10,6 +10,7 @@ from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.plan.bounds import TypedScalar
 from tacit.plan.operands import as_float
 from tacit.plan.relation import Field, Relation
+from tacit.query.integer_types import widest
 from tacit.query.nodes import Case, ColumnReference, Literal, LiteralValue, Projection, Scalar
 from tacit.query.types import Type
 
@@ -70,6 +71,7 @@ def describe_union_column(called: str, name: str, same: list[Field]) -> Field:
             any(field.bound.nullable for field in known) or len(known) < len(same),
             weight=max(field.bound.weight for field in same),
             texts=max(field.bound.texts for field in same),
+            postgres_type=widest(field.bound.postgres_type for field in same),
         ),
         values if all(field.values is not None for field in known) else None,
         is_unit=all(field.is_unit for field in same),

@@ -21,10 +21,11 @@ from fractions import Fraction
 
 from tacit.aggregates.argument import quantize_argument, quote_aggregate, quote_argument
 from tacit.errors import ErrorCode, Refused
-from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar
+from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar, after_cast
 from tacit.plan.caps import Cap, cap_of, pass_cap
 from tacit.plan.relation import Field, Relation, condition
 from tacit.query.functions import Function
+from tacit.query.integer_types import PostgresType, type_of_aggregate, type_of_window
 from tacit.query.nodes import (
     Aggregate,
     Call,
@@ -210,10 +211,10 @@ class _Windows:
                 link = found.link_in(column, found.bound.scalar)
                 self.fields[found] = replace(found, bound=here, unique=False, raw="", link=link)
 
-    def _bind(self, scalar: Scalar) -> TypedScalar:
-        scalar = self.relation.bare(scalar)
+    def _bind(self, written: Scalar) -> TypedScalar:
+        scalar = self.relation.bare(written)
         plain = self.relation.field_of(scalar) if isinstance(scalar, ColumnReference) else None
-        return plain.bound if plain is not None and plain.is_unit else self.relation.bind(scalar)
+        return after_cast(written, plain.bound if plain is not None and plain.is_unit else self.relation.bind(scalar))
 
     def _window(self, window: Window, place: int) -> str:
         """The name of the field of a window."""
@@ -275,6 +276,7 @@ class _Windows:
                 f"{said or function} counts at most {most:,} of each {self.relation.called}, as the policy's caps say."
             )
             known = TypedScalar(column, Type.INT, Fraction(1), MOST_INT, Fraction(1), nullable=False)
+            known = replace(known, postgres_type=type_of_window(function, ()))
             return Field("", "", known, cap=Cap(Fraction(1), Fraction(most), note, self.relation.has_caps))
         if function == "ntile":
             parts = self._number(window, window.arguments[0], least=1)
@@ -288,7 +290,7 @@ class _Windows:
         """A value of another row of the partition; it has the bounds and the declared values of that column."""
         scalar = self.relation.bare(window.arguments[0])
         plain = self.relation.field_of(scalar) if isinstance(scalar, ColumnReference) else None
-        bound = self.relation.bind(scalar)
+        bound = after_cast(window.arguments[0], self.relation.bind(scalar))
         values = None if plain is None else (plain.values, plain.other)
         number, otherwise = None, None
         if window.function in {"lag", "lead"}:
@@ -296,7 +298,7 @@ class _Windows:
             if len(window.arguments) > 2:
                 default = window.arguments[2]
                 # One of both, as CASE has it: their types go together, and the bounds hold both.
-                either = self.relation.bind(Case(((Literal(True), scalar),), default))
+                either = self.relation.bind(Case(((Literal(True), window.arguments[0]),), default))
                 assert isinstance(either.scalar, Case)
                 bound = replace(either, scalar=either.scalar.branches[0][1])
                 if either.scalar.otherwise != Literal(None):
@@ -365,6 +367,7 @@ class _Windows:
             most = MOST_INT if size is None else Fraction(size)
             note = f"{name} counts at most {rows:,} of each {relation.called}, as the policy's caps say."
             counted = TypedScalar(column, Type.INT, Fraction(0), most, Fraction(1), nullable=False)
+            counted = replace(counted, postgres_type=PostgresType.BIGINT)
             return Cap(Fraction(0), Fraction(rows), note, relation.has_caps).add_to(counted)
         assert argument is not None
         if aggregate.function in {"min", "max"}:
@@ -383,14 +386,17 @@ class _Windows:
         low, high = min(lower, lower * rows), max(upper, upper * rows)
         whole = argument.type is Type.INT
         scalar: Scalar = total if whole else scaled
+        of_postgres = type_of_aggregate("sum", argument.postgres_type)
         if size is not None and (not whole or LEAST_INT < low <= high < MOST_INT):
-            return TypedScalar(scalar, Type.INT if whole else Type.FLOAT, low, high, grid.step)
+            kind = Type.INT if whole else Type.FLOAT
+            return TypedScalar(scalar, kind, low, high, grid.step, postgres_type=of_postgres)
         ends = f"from {float(low):,.10g} to {float(high):,.10g}"
         note = f"{name} of each {relation.called} is read as {ends}, as the policy's caps say."
         least, most_ = (Fraction(0) if lower >= 0 else None), (Fraction(0) if upper <= 0 else None)
         if whole:
             least, most_ = LEAST_INT if least is None else least, MOST_INT if most_ is None else most_
         added = TypedScalar(scalar, Type.INT if whole else Type.FLOAT, least, most_, grid.step)
+        added = replace(added, postgres_type=of_postgres)
         return Cap(low, high, note, relation.has_caps).add_to(added)
 
 

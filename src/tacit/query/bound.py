@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from tacit.query.integer_types import PostgresType
 from tacit.query.nodes import Scalar
 from tacit.query.types import Key, Type
 
@@ -22,7 +23,8 @@ class TypedScalar:
     together from, and `weight` how many operations the value takes. `listing` gives all values that are not NULL, or
     None where they are more than its argument, of what has no bounds, or fewer values than its bounds have. `capped` is
     the same clamped to what the policy's caps leave of one unit, where it has no bounds without them
-    (`plan/caps.py`). `is_per_unit` says that the rows of a unit have the same value, or NULL.
+    (`plan/caps.py`). `is_per_unit` says that the rows of a unit have the same value, or NULL. `postgres_type` is
+    PostgreSQL's type of an INT, which `/` asks for: no two scalars differ by it, and no key has it.
     """
 
     scalar: Scalar
@@ -37,11 +39,17 @@ class TypedScalar:
     listing: Callable[[int], tuple[Key, ...] | None] | None = field(default=None, compare=False, repr=False)
     capped: TypedScalar | None = None
     is_per_unit: bool = False
+    postgres_type: PostgresType = field(default=PostgresType.INTEGER, compare=False, repr=False)
 
     @property
     def is_bounded(self) -> bool:
         """Whether both bounds are known and are more than those of the machine."""
         return self.lower is not None and self.upper is not None and not self.is_undeclared
+
+    @property
+    def has_whole_quotient(self) -> bool:
+        """Whether PostgreSQL has an integer type for it, so that `/` between two of the kind cuts the quotient off."""
+        return self.type is Type.INT and self.postgres_type < PostgresType.NUMERIC
 
     @property
     def is_undeclared(self) -> bool:

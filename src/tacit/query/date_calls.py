@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 from tacit.errors import SourceLocation
 from tacit.query.call_syntax import Build, CallSyntax, bare_word, check_count, constant_number, constant_text
 from tacit.query.date_formats import (
-    read_java_format,
+    read_date_format,
     read_mysql_format,
     read_postgresql_format,
+    read_snowflake_format,
     read_strftime_format,
     split_format,
 )
@@ -113,6 +116,8 @@ def _part(written: CallSyntax) -> Scalar:
         what = f"the part {to_printable(part)} of a date" if part else "a part of a date that is not a constant"
         known = [*_ALL_UNITS, "isodow", "dow", "doy", "isoyear", "epoch"]
         raise refuse_unsupported(what, f"a date has {', '.join(known)}", written.at)
+    if name in TIME_UNITS and isinstance(value, Call) and value.function == Function.SUBTRACT:
+        value = replace(value, at=written.at)  # of timestamps it is an interval, and the whole is what is refused
     return Call(PLAIN[name][0], (value,), written.at)
 
 
@@ -154,7 +159,8 @@ def time_of_clock(today: datetime.date) -> datetime.datetime:
 def _difference(written: CallSyntax) -> Scalar:
     """DATE_DIFF('day', from, to), DATE_DIFF(to, from, DAY) and DATEDIFF(to, from), in days.
 
-    It is how many units begin between both. Days, hours, minutes and seconds are those of `DAYS` and `QUOTIENT`.
+    It is how many units begin between both. Days, hours, minutes and seconds are those of `DAYS` and `QUOTIENT`. In
+    DuckDB's dialect weeks are whole: sevens of the days between both dates, toward zero, as in DuckDB since 1.1.
     """
     if written.dialect is QuestionDialect.MYSQL and written.name == "timestampdiff":
         return _whole_difference(written)
@@ -173,12 +179,21 @@ def _difference(written: CallSyntax) -> Scalar:
         return Call(Function.SUBTRACT, tuple(ends), written.at)
     if unit == "day":
         return Call(Function.DAYS, (later, earlier), written.at)
+    if unit == "week" and written.dialect is QuestionDialect.DUCKDB:
+        days = (_as_day(end, written.at) for end in (later, earlier))
+        return Call(Function.ELAPSED, (Literal(unit), *days), written.at)
     if unit == _SUNDAY_WEEK:  # a Sunday is the Monday of the day before
         unit, ends = "week", (add_units(end, "day", Literal(1), written.at) for end in (later, earlier))
         later, earlier = ends
     if unit not in DATE_UNITS:
         raise refuse_unsupported(f"DATE_DIFF in {unit}", f"count {', '.join(_ALL_UNITS)}", written.at)
     return Call(Function.DATE_DIFF, (Literal(unit), later, earlier), written.at)
+
+
+def _as_day(value: Scalar, at: SourceLocation) -> Scalar:
+    """The date of a date, a timestamp or a text."""
+    is_text = isinstance(value, Literal) and isinstance(value.value, str)
+    return build_date(value, at) if is_text else Call(Function.CAST, (value, Literal("date")), at)
 
 
 def _whole_difference(written: CallSyntax) -> Call:
@@ -237,9 +252,20 @@ def _add(written: CallSyntax) -> Scalar:
     return add_units(value, unit, number, written.at)
 
 
-def _add_months(written: CallSyntax) -> Call:
+def _add_months(written: CallSyntax) -> Scalar:
+    """ADD_MONTHS(d, 3) is d + INTERVAL '3 months'; in Snowflake the last day of a month becomes the last of another.
+
+    The day after a last day is a first, which every month has.
+    """
     check_count(written, 2, 2, "ADD_MONTHS(d, 3)")
-    return add_units(written.arguments[0], "month", written.arguments[1], written.at)
+    (day, months), at = written.arguments, written.at
+    added = add_units(day, "month", months, at)
+    if written.dialect is not QuestionDialect.SNOWFLAKE:
+        return added
+    first = add_units(day, "day", Literal(1), at)
+    last = add_units(add_units(first, "month", months, at), "day", Literal(-1), at)
+    is_last = Call(Function.EQUAL, (Call(Function.DAY, (first,), at), Literal(1)), at)
+    return Case(((is_last, last),), added, at)
 
 
 def _last_day(written: CallSyntax) -> Call:
@@ -323,14 +349,22 @@ def _format(written: CallSyntax) -> Call:
     found = constant_text(text)
     if found is None:
         raise refuse_unsupported(f"{name} with a format that is not a constant", "write the format", written.at)
-    read = read_postgresql_format if name.startswith("TO_") else read_strftime_format
-    if written.name == "date_format":
-        read = read_mysql_format if "%" in found else read_java_format
-    pattern = read(found)
+    pattern = _format_reader(written)(found)
     if pattern is None or not any(field for field, _ in split_format(pattern)):
         fix = "name the parts of a date, and signs between them"
+        if name.startswith("TO_") and re.search("[ap]m", found):
+            fix = "write AM and PM in capital letters"
         raise refuse_unsupported(f"the format '{to_printable(found)}'", fix, written.at)
     return Call(Function.TO_CHAR, (Literal(pattern), value), written.at)
+
+
+def _format_reader(written: CallSyntax) -> Callable[[str], str | None]:
+    """How a function reads a format, by its name and the dialect."""
+    if written.name == "date_format":
+        return read_mysql_format if written.dialect is QuestionDialect.MYSQL else read_date_format
+    if not written.name.startswith("to_"):
+        return read_strftime_format
+    return read_snowflake_format if written.dialect is QuestionDialect.SNOWFLAKE else read_postgresql_format
 
 
 def read_digits(formatted: Call) -> Scalar | None:
@@ -442,7 +476,7 @@ def _read_time(written: CallSyntax, kind: str) -> Scalar:
         fix = "compare it as the text it is, or ask the owner to declare the column as date or timestamp"
         raise refuse_unsupported(f"{written.name.upper()} of anything but a constant", fix, written.at)
     if formats:
-        text = _read_by_format(text, constant_text(formats[0]) or "")
+        text = _read_by_format(text, constant_text(formats[0]) or "", written.dialect)
         if text is None:
             what = f"{written.name.upper()} with this format"
             raise refuse_unsupported(what, "write the day itself, with its year first", written.at)
@@ -450,7 +484,7 @@ def _read_time(written: CallSyntax, kind: str) -> Scalar:
     return build_date(constant, written.at) if kind == "date" else build_timestamp(constant, written.at)
 
 
-def _read_by_format(text: str, form: str) -> str | None:
+def _read_by_format(text: str, form: str, dialect: QuestionDialect) -> str | None:
     """A text that a format reads, as ISO 8601 has it; None where it does not fit.
 
     Parts of a second are read at the end only, with all of their digits: SS.US, %S.%f.
@@ -458,9 +492,10 @@ def _read_by_format(text: str, form: str) -> str | None:
     digits = next((digits for end, digits in _FRACTIONS.items() if form.upper().endswith(end)), 0)
     fraction = re.search(rf"\.[0-9]{{{digits}}}\Z", text, re.ASCII) if digits else None
     if fraction is not None:
-        whole = _read_by_format(text[: fraction.start()], form[: form.rindex(".")])
+        whole = _read_by_format(text[: fraction.start()], form[: form.rindex(".")], dialect)
         return None if whole is None else whole + fraction[0]
-    pattern = read_strftime_format(form) if "%" in form else read_postgresql_format(form)
+    read = read_snowflake_format if dialect is QuestionDialect.SNOWFLAKE else read_postgresql_format
+    pattern = read_strftime_format(form) if "%" in form else read(form)
     parts = [] if pattern is None else split_format(pattern)
     fields = [field for field, _ in parts if field]
     if not {"year", "month2", "day2"} <= set(fields) <= _READ.keys() or len(fields) != len(set(fields)):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July"),
@@ -33,11 +33,12 @@ FIELDS: dict[str, str] = {
     "minute": "minute",
     "second": "second",
 }
+_LETTERS: tuple[Callable[[str], str], ...] = (str.title, str.upper, str.lower)
 # Names of months and days: their list, whether they are cut to three letters, in which case, and whether padded.
 NAMES: dict[str, tuple[tuple[str, ...], bool, Callable[[str], str], bool]] = {
     written + ("9" if padded else ""): (names, len(title) == short, letters, padded)
     for names, title, short in ((MONTHS, "Month", 0), (MONTHS, "Mon", 3), (WEEKDAYS, "Day", 0), (WEEKDAYS, "Dy", 2))
-    for letters in (str.title, str.upper, str.lower)
+    for letters in _LETTERS
     for written in (letters(title),)
     for padded in (False, True)
     if not (padded and short)
@@ -45,9 +46,15 @@ NAMES: dict[str, tuple[tuple[str, ...], bool, Callable[[str], str], bool]] = {
 FIELDS |= {name: "month" if names is MONTHS else "day" for name, (names, *_) in NAMES.items()}
 
 _POSTGRESQL = {
-    **{"HH24": "hour", "HH12": "hour12", "HH": "hour12", "MI": "minute", "SS": "second", "AM": "am", "PM": "am"},
+    **{"HH24": "hour", "HH12": "hour12", "HH": "hour12", "MI": "minute", "SS": "second"},
     **{"IYYY": "isoyear", "YYYY": "year", "YY": "yy", "Q": "quarter", "MM": "month2", "DDD": "doy", "DD": "day2"},
     **{"D": "dow1", "ID": "isodow", "IW": "week"},
+}
+_POSTGRESQL |= {word.lower(): field for word, field in _POSTGRESQL.items()} | {"AM": "am", "PM": "am"}
+_OTHER_POSTGRESQL = ("SSSSS", "SSSS", "IDDD")  # which are no two fields of the above
+_SNOWFLAKE = {
+    **{"YYYY": "year", "YY": "yy", "MMMM": "Month", "MM": "month2", "MON": "Mon", "DD": "day2", "DY": "Dy"},
+    **{"HH24": "hour", "HH12": "hour12", "MI": "minute", "SS": "second"},
 }
 _WITHOUT_ZEROS = {"month2": "month1", "day2": "day1", "week": "week1", "hour": "hour1"}
 _STRFTIME = {
@@ -63,10 +70,14 @@ _STRFTIME = {
     },
     **{"%": "%", "Q": "{quarter}"},
 }
-_MYSQL = {code: part for code, part in _STRFTIME.items() if code not in {"u", "V"}} | {  # which are other weeks there
-    **{"i": "{minute}", "M": "{Month}", "c": "{month1}", "e": "{day1}", "W": "{Day}", "k": "{hour1}", "h": "{hour12}"},
-    **{"s": "{second}", "v": "{week}", "x": "{isoyear}"},
+_MYSQL = {
+    **{"Y": "{year}", "y": "{yy}", "x": "{isoyear}", "m": "{month2}", "c": "{month1}", "M": "{Month}", "b": "{Mon}"},
+    **{"d": "{day2}", "e": "{day1}", "j": "{doy}", "v": "{week}", "w": "{dow0}", "W": "{Day}", "a": "{Dy}"},
+    **{"H": "{hour}", "k": "{hour1}", "h": "{hour12}", "I": "{hour12}", "i": "{minute}", "S": "{second}"},
+    **{"s": "{second}", "p": "{am}", "T": "{hour}:{minute}:{second}", "%": "%"},
 }
+# Of DATE_FORMAT in other dialects: STRFTIME's codes too, but for those that are other weeks in MySQL.
+_DATE_FORMAT = {code: part for code, part in _STRFTIME.items() if code not in {"u", "V"}} | _MYSQL
 _JAVA = {
     **{"yyyy": "{year}", "yy": "{yy}", "y": "{year}", "MMMM": "{Month}", "MMM": "{Mon}", "MM": "{month2}"},
     **{
@@ -80,17 +91,28 @@ _JAVA = {
     },
     **{"mm": "{minute}", "ss": "{second}", "a": "{am}", "EEEE": "{Day}", "EEE": "{Dy}", "E": "{Dy}", "Q": "{quarter}"},
 }
-_POSTGRESQL_TOKEN = re.compile(
-    r'"([^"{}]*)"|(FM)?(HH24|HH12|HH|MI|SS|AM|PM|IYYY|YYYY|YY|Q|MONTH|MON|MM|DDD|DAY|DY|DD|ID|IW|D)|([^A-Za-z"{}])',
-    re.IGNORECASE,
-)
+
+
+def _any_of(words: Iterable[str]) -> str:
+    """A pattern for one of these words, the longest that fits."""
+    return "|".join(sorted(words, key=len, reverse=True))
+
+
+_POSTGRESQL_NAMES = {letters(title) for title in ("Month", "Mon", "Day", "Dy") for letters in _LETTERS}
+_POSTGRESQL_WORDS = {*_POSTGRESQL, *_POSTGRESQL_NAMES, *_OTHER_POSTGRESQL, *map(str.lower, _OTHER_POSTGRESQL)}
+_POSTGRESQL_TOKEN = re.compile(rf'"([^"{{}}\\]*)"|(FM|fm)?({_any_of(_POSTGRESQL_WORDS)})|(\\(?!")|[^A-Za-z"{{}}\\])')
+_SNOWFLAKE_TOKEN = re.compile(rf'"([^"{{}}\\]*)"|(AM|PM)|((?i:{_any_of(_SNOWFLAKE)}))|([-/:,;.=() ])')
 _STRFTIME_TOKEN = re.compile(r"%(-?[A-Za-z%])|([^%{}])")
 _JAVA_TOKEN = re.compile(r"'([^'{}]*)'|([A-Za-z])\2*|([^A-Za-z'{}])")
 _PART = re.compile(r"\{(\w+)\}|([^{}]+)")
 
 
 def read_postgresql_format(text: str) -> str | None:
-    """The format that TO_CHAR means by a text; None where it has a part that is not answered."""
+    """The format that TO_CHAR means by a text; None where it has a part that is not answered.
+
+    Its words are in capitals or in small letters, and those of names also with one capital: Mm is no MM. The longest
+    word that fits is meant, as in PostgreSQL.
+    """
     found, position = "", 0
     while position < len(text):
         match = _POSTGRESQL_TOKEN.match(text, position)
@@ -99,14 +121,32 @@ def read_postgresql_format(text: str) -> str | None:
         quoted, plain, word, sign = match.groups()
         if word is None:
             found += sign if quoted is None else quoted
-        elif word.upper() in {"MONTH", "MON", "DAY", "DY"}:
-            name = next((name for name in NAMES if name == word), word.title())
-            found += f"{{{name}}}" if plain or word.upper() in {"MON", "DY"} else f"{{{name}9}}"
+        elif word in _POSTGRESQL_NAMES:
+            found += f"{{{word}}}" if plain or f"{word}9" not in NAMES else f"{{{word}9}}"
         else:
-            field = _POSTGRESQL[word.upper()]
-            if plain and field not in _WITHOUT_ZEROS:
+            field = _POSTGRESQL.get(word)
+            if field is None or (plain and field not in _WITHOUT_ZEROS):
                 return None
             found += f"{{{_WITHOUT_ZEROS[field] if plain else field}}}"
+        position = match.end()
+    return found
+
+
+def read_snowflake_format(text: str) -> str | None:
+    """The format that TO_CHAR means by a text in Snowflake; None where it has a part that is not answered.
+
+    Its words mean the same in capitals and in small letters, but for AM and PM, which are in capitals here.
+    """
+    found, position = "", 0
+    while position < len(text):
+        match = _SNOWFLAKE_TOKEN.match(text, position)
+        if match is None:
+            return None
+        quoted, half, word, sign = match.groups()
+        if half or word:
+            found += "{am}" if half else f"{{{_SNOWFLAKE[word.upper()]}}}"
+        else:
+            found += sign if quoted is None else quoted
         position = match.end()
     return found
 
@@ -126,6 +166,11 @@ def read_strftime_format(text: str, codes: dict[str, str] = _STRFTIME) -> str | 
 def read_mysql_format(text: str) -> str | None:
     """The format that MySQL's DATE_FORMAT means by a text."""
     return read_strftime_format(text, _MYSQL)
+
+
+def read_date_format(text: str) -> str | None:
+    """The format that DATE_FORMAT means by a text where the dialect has none: with % MySQL's, and otherwise Spark's."""
+    return read_strftime_format(text, _DATE_FORMAT) if "%" in text else read_java_format(text)
 
 
 def read_java_format(text: str) -> str | None:

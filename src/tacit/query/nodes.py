@@ -15,6 +15,7 @@ from typing import Any
 from tacit.errors import SourceLocation
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.cached_hash import keep_hash
+from tacit.query.integer_types import PostgresType
 from tacit.query.types import Key, Type
 
 STAR = "*"  # the name of a column that stands for all of them
@@ -143,6 +144,7 @@ class Placeholder:
     name: str
     type: Type
     at: SourceLocation | None = _place()
+    postgres_type: PostgresType = field(default=PostgresType.INTEGER, compare=False, repr=False)
 
 
 @keep_hash

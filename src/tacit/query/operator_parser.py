@@ -119,7 +119,8 @@ def _read_range(parser: ExpressionCursor, left: Scalar, start: int) -> Scalar:
         found = _read_between(parser, left, start)
     elif word == "SIMILAR":
         parser.expect("TO")
-        found = build_similar(left, parser.scalar(Precedence.CONCAT), parser.since(start))
+        pattern = parser.scalar(Precedence.CONCAT)
+        found = build_similar(left, pattern, parser.since(start), parser.dialect)
     elif parser.sees("ANY", "ALL", "SOME") and parser.after() == "(":
         found = _read_like_several(parser, left, start, any_case=word == "ILIKE")
     else:

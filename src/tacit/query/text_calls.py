@@ -104,9 +104,19 @@ def build_match(value: Scalar, pattern: Scalar, at: SourceLocation, *, any_case:
     return _build_choices(value, choices, text, at)
 
 
-def build_similar(value: Scalar, pattern: Scalar, at: SourceLocation) -> Scalar:
-    """x SIMILAR TO 'pattern', which is of the whole text, with % and _ as in LIKE and (a|b) for a choice."""
+def build_similar(value: Scalar, pattern: Scalar, at: SourceLocation, dialect: QuestionDialect) -> Scalar:
+    """x SIMILAR TO 'pattern', which is of the whole text, with % and _ as in LIKE and (a|b) for a choice.
+
+    In DuckDB's dialect it is a regular expression, in which % and _ are themselves, and . is no line break.
+    """
     text = constant_text(pattern)
+    if text is not None and dialect is QuestionDialect.DUCKDB:
+        choices = None if "\n" in text else _read_choices(f"^({text})$", similar=False)
+        found = _build_choices(value, choices, text, at)
+        if not any({ANY, ONE} & set(parts) for parts in choices or ()):
+            return found
+        lines = Call(Function.LIKE, (value, Literal("%\n%", at)), at)
+        return Call(Function.AND, (found, Call(Function.NOT, (lines,), at)), at)
     choices = None if text is None else _read_choices(text, similar=True)
     return _build_choices(value, choices, text, at)
 
@@ -285,12 +295,21 @@ def _present(argument: Scalar, at: SourceLocation) -> Scalar:
 
 
 def _concat_ws(written: CallSyntax) -> Call:
-    """CONCAT_WS(',', x, y) leaves NULLs out: each value comes with the sign before it, less the first sign."""
+    """CONCAT_WS(',', x, y) leaves NULLs out: each value comes with the sign before it, less the first sign.
+
+    In Snowflake it is NULL where a value is. BigQuery has none.
+    """
     check_count(written, 2, MANY)
     sign, *values = written.arguments
     text = constant_text(sign)
     if text is None:
         raise refuse_unsupported("CONCAT_WS with a separator that is not a constant", "write the text", written.at)
+    if written.dialect is QuestionDialect.BIGQUERY:
+        fix = "put the values and the separators together with concat, which is of no value where one is missing"
+        raise refuse_unsupported("CONCAT_WS, which BigQuery does not have,", fix, written.at)
+    if written.dialect is QuestionDialect.SNOWFLAKE:
+        separated = [part for value in values for part in (Literal(text), value)]
+        return Call(Function.CONCAT, tuple(separated[1:]), written.at)
     parts = [
         Case(
             ((Call(Function.IS_NULL, (value,), written.at), Literal("")),),

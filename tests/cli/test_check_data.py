@@ -56,7 +56,7 @@ def test_a_number_that_may_be_of_thousands_is_told(tacit, tmp_path):
     text = policy.read_text().replace('day = { type = "date" }\n', "").replace('"int", lower = 0', '"float", lower = 0')
     policy.write_text(text)
     said = " ".join(tacit("check", "-p", policy).stdout.split())
-    assert "columns.age: 1 of 3 rows hold a value that is not float" in said and "it may be 1234" in said
+    assert "columns.age: 1 of 3 rows hold a value that is not float" in said and "which may be 1234" in said
 
 
 def test_a_source_that_has_changed_since_it_was_read_is_told(tacit, tmp_path):

@@ -431,3 +431,15 @@ def test_how_many_rows_there_are_decides_of_no_fit(tmp_path, missing):
             with pytest.raises(Refused) as caught:
                 release_fit(model, ages, "died", "ada", curator, 1, 1e-7, rows=rows, most_cells=2 * rows - 1)
             assert caught.value.code is ErrorCode.TOO_LARGE
+
+
+def test_a_fit_that_was_paid_for_is_free_whatever_limits_are_now(tmp_path):
+    model, ages = LogisticRegression(missing=0, rows=1200), "SELECT age, died FROM visits"
+    with opened(tmp_path) as curator:
+        release_fit(model, ages, "died", "ada", curator, 1, 1e-7)
+        paid = spent(curator, "ada")
+        for limits in ({"most_features": 0}, {"most_classes": 0}, {"rows": 10**9, "most_cells": 1}):
+            _, claim = release_fit(model, ages, "died", "ada", curator, 1, 1e-7, **limits)
+            assert claim.receipt.repeat and spent(curator, "ada") == paid
+            with pytest.raises(Refused):  # what ada has paid for is hers
+                release_fit(model, ages, "died", "ben", curator, 1, 1e-7, **limits)

@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.counts import examples
 
+from tacit.engines.declared import read_text
 from tacit.engines.duckdb_connection import connect_in_memory
 from tacit.engines.read_texts import read_day, read_float, read_integer
+from tacit.query.types import Type
 
 texts = st.one_of(
     st.text("0123456789.,-+eE_x ", max_size=12),
@@ -78,8 +80,10 @@ def test_numbers_are_read_as_they_are_written_or_not_at_all(text):
         assert integer is None and number is None
         return
     assert number == float(value) or (number != number and value.is_nan())
-    whole = re.fullmatch("[+-]?[0-9]+([.]0)?", text.strip()) and -(2**63) <= value < 2**63
-    assert integer == (int(value) if whole else None)
+    if not value.is_finite() or value != value.to_integral_value() or not -(2**63) <= value < 2**63:
+        assert integer is None
+    elif re.fullmatch(r"[+-]?\d+(\.0*|[eE][+]?\d{1,2})?", text.strip()):  # of up to 18 digits with an exponent
+        assert integer == int(value) or ("e" in text.lower() and len(text) > 19)
 
 
 @settings(deadline=None, max_examples=examples(150))
@@ -102,7 +106,8 @@ def test_a_number_that_is_one_in_two_ways_is_none_where_commas_are_decimal(text)
     assert integer is None or integer in (with_dots(text), plain(text))
     grouped = with_dots(text)
     if grouped is not None and abs(grouped) < 2**63:
-        assert integer == grouped
+        may_be_one = plain(text) is not None and plain(text) == plain(text).to_integral_value()
+        assert integer == (None if may_be_one else grouped)  # 1.000
 
 
 @pytest.mark.parametrize(
@@ -114,6 +119,7 @@ def test_a_number_that_is_one_in_two_ways_is_none_where_commas_are_decimal(text)
         ("2024-02-09 23:59:59.5", datetime.date(2024, 2, 9)),
         ("2024-02-09T23:59", datetime.date(2024, 2, 9)),
         ("9999-12-31", datetime.date(9999, 12, 31)),
+        ("0001-01-01", datetime.date(1, 1, 1)),
         ("2023-02-29", None),
         ("05/01/24", None),  # of which year?
         ("05/01/2024", None),
@@ -129,6 +135,36 @@ def test_a_number_that_is_one_in_two_ways_is_none_where_commas_are_decimal(text)
 )
 def test_a_day_is_read_where_its_year_stands_first_in_four_digits(text, day):
     assert read(read_day("v"), text=text) == (day,)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("1e+05", 100_000),
+        ("1E5", 100_000),
+        ("38.00", 38),
+        ("38.", 38),
+        ("1e18", 10**18),
+        ("123456789012345678e0", 123456789012345678),
+        *((text, None) for text in ("1e-05", "1.5e1", "1e19", "2.50", "1e99", "e5", "38.0.0", "1e+5.0")),
+    ],
+)
+def test_integers_as_programs_write_them(text, number):
+    assert read(read_integer("v", has_decimal_commas=False), text=text) == (number,)
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Zurich"])
+@pytest.mark.parametrize("offset", ["Z", "+00", " +00:00", "-08:00"])
+@pytest.mark.parametrize("clock", ["T12:00:00", " 12:00:00.000"])
+def test_a_day_of_an_instant_is_read(clock, offset, zone):
+    found = read(read_text("v", Type.DATE, zone, False), text=f"2024-01-05{clock}{offset}")
+    assert found == (datetime.date(2024, 1, 5),)
+
+
+def test_the_day_of_an_instant_is_that_of_the_zone():
+    late = "2024-01-05 23:30:00+00"
+    assert read(read_text("v", Type.DATE, None, False), text=late) == (datetime.date(2024, 1, 5),)
+    assert read(read_text("v", Type.DATE, "Europe/Zurich", False), text=late) == (datetime.date(2024, 1, 6),)
 
 
 @given(

@@ -192,10 +192,34 @@ def test_of_tables_of_several_schemas_that_of_main_has_the_name_alone(tmp_path):
             connection.execute(f"CREATE TABLE {schema}.stays AS FROM rows LIMIT 2")
         connection.execute("CREATE TABLE zoo.beds AS FROM rows LIMIT 3")
     assert groups_of(source) == GROUPS
-    assert {*read_columns(source)} == {"visits", "a.Visits", "zoo.Visits", "a.stays", "zoo.stays", "beds"}
-    with pytest.raises(DataError) as caught:
-        DuckDBEngine([shape("stays")], source)
-    assert "a.stays, beds, visits, zoo.Visits, zoo.stays" in caught.value.what
+    assert {*read_columns(source)} == {"visits", "beds"}
+    for name in ("stays", "zoo.stays"):  # FROM zoo.stays is FROM stays: a question names no schema
+        with pytest.raises(DataError) as caught:
+            DuckDBEngine([shape(name)], source)
+        assert "a.Visits, a.stays, beds, visits, zoo.Visits, zoo.stays" in caught.value.what
+
+
+def test_a_name_of_two_lines_does_not_say_how_rows_end(tmp_path):
+    for inside, ending in (("\n", "\r\n"), ("\r\n", "\n"), ("\n", "\n"), ("\r\n", "\r\n")):
+        text = CSV.replace("\n", ending).replace("cost", f'"the cost{inside}in francs"')
+        (tmp_path / "visits.csv").write_bytes(text.encode())
+        columns = {name: kind for name, kind in COLUMNS.items() if name != "cost"}
+        node = asked(*AGES, columns=columns)
+        assert groups_of(tmp_path / "visits.csv", node=node, shapes=(shape(columns=columns),)) == {(): (4, 120)}
+
+
+def test_a_folder_that_may_not_be_entered_is_no_table(tmp_path, monkeypatch):
+    (tmp_path / "visits.csv").write_text(CSV, encoding="utf-8")
+    (tmp_path / "lost+found").mkdir()
+    listed = Path.iterdir
+
+    def closed(path):
+        if path.name == "lost+found":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(Path, "iterdir", closed)
+    assert groups_of(tmp_path) == GROUPS
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])

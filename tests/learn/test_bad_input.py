@@ -240,6 +240,8 @@ DATED = {
     "durations": np.column_stack([DAYS, DAYS]) - DAYS[0],
     "a date among numbers": np.array([[1.0, datetime.date(2025, 1, 31)]] * 60, dtype=object),
     "a list with dates": [[datetime.datetime(2025, 1, 31), 1.0]] * 60,
+    "a list of numpy's dates": [[np.datetime64("2025-01-31"), np.datetime64("2025-01-31")]] * 60,
+    "an array of objects": np.array([[np.datetime64("2025-01-31"), 1.0]] * 60, dtype=object),
 }
 
 
@@ -267,6 +269,18 @@ def test_dates_are_refused_with_the_numbers_that_stand_for_them(kind, bad):
     assert model.fit(mended, SIDE, public=True).n_features_in_ == 2
 
 
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_dates_in_frames_of_other_libraries_are_refused(library):
+    frames = pytest.importorskip(library)
+    table = {"x": ROWS[:, 0].tolist(), "day": [datetime.date(2025, 1, 31)] * 60}
+    frame = frames.DataFrame(table) if library == "polars" else frames.table(table)
+    model = LogisticRegression(**LABELED)
+    with pytest.raises(ParameterError, match="holds dates") as caught:
+        model.fit(frame, SIDE)
+    mended, _ = paste(caught.value.fix, frame, SIDE)
+    assert model.fit(mended, SIDE, public=True).n_features_in_ == 2
+
+
 @pytest.mark.parametrize("zone", [None, "UTC"])
 def test_the_column_of_dates_of_a_frame_is_named(zone):
     pandas = pytest.importorskip("pandas")
@@ -288,6 +302,7 @@ BAD_TARGETS = {
     "text": (np.full(60, "many"), "could not convert|not among the declared"),
     "dates": (DAYS, "holds dates|not among the declared"),
     "a list of dates": (DAYS.tolist(), "holds dates|not among the declared"),
+    "a list of numpy's dates": (list(DAYS), "holds dates|not among the declared"),
     "durations": (DAYS - DAYS[0], "holds durations|not among the declared"),
     "dicts": (np.array([{}] * 60, dtype=object), "argument must be|not among the declared"),
     "complex": (SIDE + 1j, "Complex data not supported"),

@@ -147,10 +147,8 @@ def _check_text(*paths: str) -> None:
 
 def _path_from_policy(source: Path, policy: Path) -> str:
     """The source as the policy will name it: relative to its folder where it lies below, else in full."""
-    try:
-        return str(source.resolve().relative_to(policy.resolve().parent))
-    except ValueError:
-        return str(source.resolve())
+    there, folder = Path(os.path.realpath(source)), Path(os.path.realpath(policy)).parent
+    return str(there.relative_to(folder) if there.is_relative_to(folder) else there)
 
 
 def _read_choices(tables: Tables, unit: str | None, epsilon: str, analyst: str) -> StarterChoices:

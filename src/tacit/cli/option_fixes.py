@@ -16,7 +16,7 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import typer
@@ -52,14 +52,16 @@ def write_as_options(fix: str, parameters: Mapping[str, Any]) -> str:
         given = _ARGUMENT.findall(found[0])
         if any(name not in parameters for name, _ in given):
             return found[0]
-        return " ".join(
-            word for name, value in given for word in _write_words(parameters[name], ast.literal_eval(value))
-        )
+        try:
+            words = [_write_words(parameters[name], ast.literal_eval(value)) for name, value in given]
+        except (ValueError, SyntaxError, TypeError):  # a fix of a server of another version
+            return found[0]
+        return " ".join(word for each in words for word in each)
 
     return _ARGUMENTS.sub(write, fix)
 
 
-def _write_words(parameter: Any, value: object) -> Iterator[str]:
+def _write_words(parameter: Any, value: object) -> list[str]:
     """The words of one option for a value; those of an argument have no name before them."""
     values: list[object]
     if isinstance(value, dict):
@@ -69,10 +71,9 @@ def _write_words(parameter: Any, value: object) -> Iterator[str]:
     else:
         values = [value]
     name = max(parameter.opts, key=len)
-    for each in values:
-        if name.startswith("-"):
-            yield name
-        yield shlex.quote(each if isinstance(each, str) else json.dumps(each))
+    called = [name] if name.startswith("-") else []
+    quoted = (shlex.quote(each if isinstance(each, str) else json.dumps(each)) for each in values)
+    return [word for each in quoted for word in (*called, each)]
 
 
 def _find_parameters(app: typer.Typer, words: list[str]) -> dict[str, Any]:

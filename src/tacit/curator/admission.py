@@ -9,7 +9,7 @@ from tacit.accounting.filters import BudgetCharge, BudgetStatus, compute_charge
 from tacit.answers.explanation import Explanation
 from tacit.answers.stored import read_clip
 from tacit.curator.locked_tables import hide_locked
-from tacit.curator.protocols import OpenCurator
+from tacit.curator.protocols import ChargedPlan, OpenCurator
 from tacit.errors import ErrorCode, Refused
 from tacit.ledger.budget import BudgetLimits, admit
 from tacit.ledger.entries import ChargeRequest
@@ -118,12 +118,17 @@ def find_second_step(plan: AnyPlan, analyst: str, history: LedgerReader | None) 
     """
     if history is None or not isinstance(plan, ClipChoicePlan):
         return plan
+    stored = find_paid_answer(plan, analyst, history)
+    return plan if stored is None else plan.price_clip(read_clip(stored))
+
+
+def find_paid_answer(plan: ChargedPlan, analyst: str, history: LedgerReader) -> bytes | None:
+    """The stored answer that this analyst has paid for, which is theirs for nothing; None where there is none."""
     asked = ChargeRequest(analyst, (plan.key, encode(plan.loss)), compute_charge(plan.loss, plan.delta))
     with history.store.read() as session:
         book = LedgerTransaction(session)
         stored = book.stored_answer(asked.question)
-        is_paid = stored is not None and book.payment(asked, stored) is not None
-    return plan.price_clip(read_clip(stored)) if is_paid else plan
+        return stored if stored is not None and book.payment(asked, stored) is not None else None
 
 
 def explain_question(

@@ -26,10 +26,10 @@ from tacit.accounting.filters import is_whole, whole
 from tacit.aggregates.registry import read_question
 from tacit.arithmetic import Number, to_rational, to_rational_between
 from tacit.canonical import canonical_text
+from tacit.curator.admission import find_paid_answer
 from tacit.curator.ask import settle
 from tacit.curator.features import bind_feature
 from tacit.curator.fit_charge import calibrate_to_charge
-from tacit.engines.deadline import time_limit
 from tacit.engines.unit_rows import OneRowPerUnit
 from tacit.errors import ErrorCode, ParameterError, Refused, TacitError
 from tacit.learn.feature_encoding import FeatureEncoding
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from tacit.ledger.entries import Reservation
 
 Model = TypeVar("Model", bound="PrivateLinearModel")
+_LONGER = 15  # times the seconds of a training that rows beyond the declared ones may take
 _KINDS = {Type.INT: int, Type.TEXT: str, Type.BOOL: bool}
 
 
@@ -97,7 +98,10 @@ def release_fit(
     A server sets the limits: features, classes, levels of trees, sums that are kept for a split, the weights of a
     network and how long the declared rows take it are public numbers, and too many are refused. So are more numbers
     than `most_cells`, which are memory and work, where there would be `rows` rows; that is for how many the server is
-    made, and not how many there are. `most_seconds` is also how long training may take, as `release` says.
+    made. A fit that the analyst has paid for is within limits, whatever they are now.
+
+    **Rule.** How many rows there are decides nothing: where a fit fails because of them, whoever chooses the columns or
+    the batches compares them with any number, and pays for a model of an epsilon as small as they like.
     """
     policy, price = curator.policy.asked_by(analyst), to_rational_between("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
     if dialect is not None:
@@ -109,23 +113,26 @@ def release_fit(
     if not hasattr(curator.engine, "rows"):
         fix = "ask the owner for a copy of the data in DuckDB or Parquet"
         raise Refused(ErrorCode.UNSUPPORTED, "models are fitted where DuckDB holds the data", fix=fix)
-    if most_features is not None and len(study.features.names) > most_features:
-        what = f"the columns make {len(study.features.names):,} features, and a server takes {most_features:,} at most"
+    if find_paid_answer(study, analyst, curator.ledger) is None:
+        _check_features(study, most_features, most_classes)
+        _check_size(study, rows, most_cells)
+        _check_trees(study.plan, most_levels, most_tree_cells)
+        _check_network(study.plan, most_weights, most_seconds, rows)
+    return study, settle(study, lambda: study.release(curator), analyst, curator, request)
+
+
+def _check_features(study: ChargedFit, most_features: int | None, most_classes: int | None) -> None:
+    """Refuse more features or classes than a server takes. Public facts decide it."""
+    features, classes = len(study.features.names), study.plan.loss.outputs
+    if most_features is not None and features > most_features:
+        what = f"the columns make {features:,} features, and a server takes {most_features:,} at most"
         raise Refused(ErrorCode.TOO_LARGE, what, fix="select fewer columns, or group their keys by CASE")
-    if most_classes is not None and study.plan.loss.outputs > most_classes:
-        raise refuse_many_classes(study.plan.loss.outputs, most_classes)
-    _check_size(study, rows, most_cells)
-    _check_trees(study.plan, most_levels, most_tree_cells)
-    _check_network(study.plan, most_weights, most_seconds)
-    return study, settle(study, lambda: study.release(curator, most_seconds), analyst, curator, request)
+    if most_classes is not None and classes > most_classes:
+        raise refuse_many_classes(classes, most_classes)
 
 
 def _check_size(study: ChargedFit, rows: int, most_cells: int | None) -> None:
-    """Refuse a fit that takes more memory and work than a server has. Public facts decide it.
-
-    **Rule.** How many rows there are decides nothing: where a fit fails because of them, whoever chooses the number of
-    columns compares them with any number, and pays for a model of an epsilon as small as they like.
-    """
+    """Refuse a fit that takes more memory and work than a server has. Public facts decide it."""
     columns, outputs = len(study.features.names) + 1, study.plan.loss.outputs
     if most_cells is not None and rows * columns * outputs > most_cells:
         what = f"the columns and classes make {columns * outputs:,} numbers a row, and a server that is made for "
@@ -149,8 +156,12 @@ def _check_trees(plan: Any, most_levels: int | None, most_cells: int | None) -> 
         raise Refused(ErrorCode.TOO_LARGE, what, fix="max_bins=31, a lower max_leaf_nodes, or fewer columns")
 
 
-def _check_network(plan: Any, most_weights: int | None, most_seconds: float | None) -> None:
-    """Refuse a network that is larger or takes longer than a server allows. Public facts decide it."""
+def _check_network(plan: Any, most_weights: int | None, most_seconds: float | None, rows: int) -> None:
+    """Refuse a network that is larger or takes longer than a server allows. Public facts decide it.
+
+    How long it takes is estimated for the declared rows. Where there are more, as many as `rows`, a longer time is
+    allowed.
+    """
     method = plan.method
     if not isinstance(method, NetworkTraining):
         return
@@ -161,6 +172,11 @@ def _check_network(plan: Any, most_weights: int | None, most_seconds: float | No
     seconds = method.estimate_seconds(plan.facts.rows)
     if most_seconds is not None and seconds > most_seconds:
         what = f"the training takes some {seconds:,.0f} seconds, and a server takes {most_seconds:,.0f} at most"
+        raise Refused(ErrorCode.TOO_LARGE, what, fix=fix)
+    longest = method.estimate_seconds(rows)
+    if most_seconds is not None and longest > _LONGER * most_seconds:
+        what = f"the training would take some {longest:,.0f} seconds on {rows:,} rows, for which the server is made; "
+        what += f"{_LONGER * most_seconds:,.0f} are the most"
         raise Refused(ErrorCode.TOO_LARGE, what, fix=fix)
 
 
@@ -216,19 +232,13 @@ class ChargedFit:
         """The tables that the engine reads, private and public ones."""
         return scanned_tables(self.node.source)
 
-    def release(self, curator: OpenCurator, most_seconds: float | None = None) -> bytes:
-        """The released weights, ready to be stored.
-
-        `most_seconds` limits how long a network is trained, by the clock. Whether it is reached may depend on rows, so
-        a fit that reaches it has failed: the charge stays, and the error is that of every failure.
-        """
+    def release(self, curator: OpenCurator) -> bytes:
+        """The released weights, ready to be stored."""
         table = curator.engine.rows(self.node)  # type: ignore[attr-defined]  # `fit` saw it; rows, which stay here
         names = [feature.name for feature in self.features.all]
         columns = dict(zip(names, table.columns, strict=False))
         labels = self.estimator._encode(_to_labels(table.columns[-1]))
-        with time_limit(most_seconds):
-            weights = self.plan.weights(self.features.table(columns), labels, refresh_bits(curator.bits))
-        return encode_weights(weights)
+        return encode_weights(self.plan.weights(self.features.table(columns), labels, refresh_bits(curator.bits)))
 
     def model(self, claim: Reservation) -> PrivateLinearModel:
         """The estimator with the stored weights."""

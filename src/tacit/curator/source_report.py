@@ -57,5 +57,5 @@ def _list_losses(policy: Policy, name: str, read: ReadTable) -> Iterator[PolicyA
         assert declared is not None
         what = f"{lost:,} of {read.rows:,} rows hold a value that is not {declared.type}, read as NULL {EXACT}"
         if declared.type is Type.FLOAT and read.has_decimal_commas:
-            what += "; 1.234 is one in a file with semicolons, where it may be 1234: write it as 1234 or 1,234"
+            what += "; with semicolons 1.234 is one, which may be 1234: write it as 1234 or 1,234, or declare it int"
         yield PolicyAdvice(format_path(("tables", name, "columns", column)), what)

@@ -139,7 +139,8 @@ def read_text(column: str, kind: Type, zone: str | None, has_decimal_commas: boo
         case Type.FLOAT:
             return read_float(column, has_decimal_commas=has_decimal_commas)
         case Type.DATE:
-            return _keep_within_years(read_day(column)) if zone is None else read_date(column, "VARCHAR", zone)
+            found = read_date(column, "VARCHAR", zone or UTC)
+            return found if zone is not None else f"COALESCE({found}, {_keep_within_years(read_day(column))})"
     return _read(column, kind, "VARCHAR", zone)
 
 

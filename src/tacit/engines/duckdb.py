@@ -229,7 +229,7 @@ def read_columns(source: Path) -> dict[str, list[SourceColumn]]:
     The types of a CSV file, which has none, are guessed from its values.
     """
     with connect_in_memory() as connection:
-        tables = tables_of(connection, source)
+        tables = {name: each for name, each in tables_of(connection, source).items() if not each.is_one_of_several}
         if not tables:
             what = f"{source.name} holds no table that can be read"
             raise DataError(ErrorCode.DATA, what, fix="put .csv or .parquet files into it, or name another source")

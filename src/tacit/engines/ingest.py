@@ -219,7 +219,7 @@ def _find_tables(
                 fix="check its name",
             )
     available = {} if source is None else tables_of(connection, source)
-    named = {table.lower(): found for table, found in available.items()}
+    named = {table.lower(): found for table, found in available.items() if not found.is_one_of_several}
     tables = {}
     for position, shape in enumerate(shapes):
         if shape.name in frames:

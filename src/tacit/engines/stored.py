@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import duckdb
 
@@ -41,6 +42,7 @@ class Stored:
     """A table: what stands for it after FROM, and the files or the frame that it is read from.
 
     `has_decimal_commas` says that a number may be written as 1.234,5: so in CSV files with semicolons.
+    `is_one_of_several` says that other schemas of a database have a table of its name, which SQL would not tell apart.
     """
 
     expression: str
@@ -48,6 +50,7 @@ class Stored:
     files: tuple[Path, ...] = ()
     frame: Any = None
     has_decimal_commas: bool = False
+    is_one_of_several: bool = False
 
 
 def list_files(source: Path) -> list[Path]:
@@ -119,7 +122,7 @@ def _database(connection: DuckDBPyConnection, source: Path) -> dict[str, Stored]
     """The tables and views of a database of DuckDB.
 
     One of the schema main has its own name, as it has in SQL there; so has any other whose name no other has. The rest
-    are named with their schema, as in staging.visits.
+    are named with their schema, as in staging.visits, for the owner to see.
     """
     try:
         connection.execute(f"ATTACH {quote_text(str(source))} AS source (READ_ONLY)")
@@ -137,12 +140,14 @@ def _database(connection: DuckDBPyConnection, source: Path) -> dict[str, Stored]
     log = _log(source)
     stored_in = (source, log) if log.exists() else (source,)
     alike = Counter(table.lower() for _, table, _ in rows)
-    return {
-        table if schema == "main" or alike[table.lower()] == 1 else f"{schema}.{table}": Stored(
-            f"source.{quote_name(schema)}.{quote_name(table)}", Kind.COMPUTED if computed else Kind.COLUMNS, stored_in
+    found: dict[str, Stored] = {}
+    for schema, table, computed in sorted(rows, key=lambda row: row[0] != "main"):
+        kind, is_one = Kind.COMPUTED if computed else Kind.COLUMNS, schema == "main" or alike[table.lower()] == 1
+        stored = Stored(
+            f"source.{quote_name(schema)}.{quote_name(table)}", kind, stored_in, is_one_of_several=not is_one
         )
-        for schema, table, computed in rows
-    }
+        found.setdefault(table if is_one else f"{schema}.{table}", stored)
+    return found
 
 
 def _own_files(folder: Path) -> list[Path]:
@@ -153,7 +158,15 @@ def _own_files(folder: Path) -> list[Path]:
 def _parts(folder: Path) -> dict[str, list[Path]]:
     """For each folder in a folder, the files of which a table consists. A link to a folder is one."""
     folders = [each for each in sorted(folder.iterdir()) if each.is_dir()]
-    return {each.name: sorted(file for file in each.iterdir() if _is_parquet(file)) for each in folders}
+    return {each.name: sorted(filter(_is_parquet, _list_folder(each))) for each in folders}
+
+
+def _list_folder(folder: Path) -> list[Path]:
+    """What a folder in a folder holds; one that this user may not enter is no table."""
+    try:
+        return list(folder.iterdir())
+    except PermissionError:
+        return []
 
 
 def _is_parquet(file: Path) -> bool:
@@ -209,7 +222,9 @@ def _csv(connection: DuckDBPyConnection, file: Path) -> Stored:
         with file.open(newline="", encoding="utf-8-sig") as lines:
             delimiter = find_delimiter(lines.readline())
             lines.seek(0)
-            header = next(csv.reader(lines, delimiter=delimiter), None)
+            reader = csv.reader(lines, delimiter=delimiter)
+            header = next(reader, None)
+            ending = "" if reader.line_num < 2 else _find_ending(lines, reader.line_num)
     except (UnicodeDecodeError, csv.Error):
         raise DataError(ErrorCode.DATA, f"{file.name} is not UTF-8 text", fix="save it as UTF-8") from None
     if not header:
@@ -222,7 +237,7 @@ def _csv(connection: DuckDBPyConnection, file: Path) -> Stored:
     statement = (
         f"CREATE TABLE {table} AS SELECT * FROM read_csv({quote_file(file)}, auto_detect = false, "
         f"hive_partitioning = false, header = true, delim = {quote_text(delimiter)}, quote = '\"', "
-        f"escape = '\"', nullstr = '', columns = {{{columns}}})"
+        f"escape = '\"', nullstr = '', {ending}columns = {{{columns}}})"
     )
     try:
         connection.execute(statement)
@@ -234,6 +249,17 @@ def _csv(connection: DuckDBPyConnection, file: Path) -> Stored:
             fix="separate columns as in the header, by commas, semicolons or tabs; use double quotes and UTF-8",
         ) from None
     return Stored(table, Kind.CSV, (file,), has_decimal_commas=delimiter == ";")
+
+
+def _find_ending(lines: TextIO, count: int) -> str:
+    """How the line ends that closes a header of so many lines, as an option of DuckDB's reader.
+
+    By itself that takes the first line break of a file for the one of its rows, also where it stands in a name.
+    """
+    lines.seek(0)
+    last = next(islice(lines, count - 1, None), "")
+    ending = {"\r\n": "\\r\\n", "\n": "\\n", "\r": "\\r"}.get(last[len(last.rstrip("\r\n")) :])
+    return "" if ending is None else f"new_line = {quote_text(ending)}, "
 
 
 def find_delimiter(header: str) -> str:

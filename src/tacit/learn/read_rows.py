@@ -156,7 +156,7 @@ def _read_numbers(target: Array) -> Array:
 def _refuse_dates(name: str, values: Any, *, looks_inside: bool = False) -> None:
     """Raise an error for dates and durations, with the numbers that may stand for them.
 
-    Columns are told by their types; `looks_inside` looks at the values of those that have none.
+    Columns are told by their types, and those of objects by their values; `looks_inside` looks at the values of all.
     """
     place, kind = _find_dates(name, values, looks_inside)
     if not kind:
@@ -168,6 +168,8 @@ def _refuse_dates(name: str, values: Any, *, looks_inside: bool = False) -> None
     else:
         days = f'np.asarray({place}, "m8[s]") / np.timedelta64(1, "D")'
     table = f"{name} = np.array({name}, object); " if place.startswith(f"{name}[:") else ""
+    if place != name and not table and not hasattr(values, "iloc"):
+        table = f"{name} = {name}.to_pandas(); "
     raise RowsTypeError(name, what, fix=f"{table}{place} = {days}")
 
 
@@ -178,12 +180,38 @@ def _find_dates(name: str, values: Any, looks_inside: bool) -> tuple[str, str]:
             if kind := _kind_of(values.iloc[:, place], looks_inside):
                 return f"{name}[{json.dumps(column) if isinstance(column, str) else repr(column)}]", kind
         return name, ""
-    if looks_inside and not _kind_of(values, looks_inside=False):
-        table = np.asarray(values, dtype=object)
-        if table.ndim == 2:
-            kinds = (_kind_of(column, looks_inside) for column in table.T)
-            return next(((f"{name}[:, {place}]", kind) for place, kind in enumerate(kinds) if kind), (name, ""))
-    return name, _kind_of(values, looks_inside)
+    if hasattr(values, "column_names") or hasattr(values, "columns"):
+        return _find_arrow_dates(name, values)
+    table = values if hasattr(getattr(values, "dtype", None), "kind") else _to_array(values)
+    if (kind := _kind_of(table, looks_inside=False)) or not (looks_inside or table.dtype.kind == "O"):
+        return name, kind
+    table = np.asarray(table, dtype=object)
+    if table.ndim == 2:
+        kinds = (_kind_of(column, looks_inside=True) for column in table.T)
+        return next(((f"{name}[:, {place}]", kind) for place, kind in enumerate(kinds) if kind), (name, ""))
+    return name, _kind_of(table, looks_inside=True)
+
+
+def _find_arrow_dates(name: str, values: Any) -> tuple[str, str]:
+    """The same of a frame that is no pandas one, by the types that it has in Arrow."""
+    import pyarrow as pa
+
+    try:
+        schema = pa.table(values).schema
+    except (pa.ArrowException, TypeError, ValueError):
+        return name, ""
+    for field in schema:
+        if pa.types.is_temporal(field.type):
+            return f"{name}[{json.dumps(field.name)}]", _DURATIONS if pa.types.is_duration(field.type) else _DATES
+    return name, ""
+
+
+def _to_array(values: Any) -> Array:
+    """Rows without a type of their own, such as lists and frames of other libraries, as numpy reads them."""
+    try:
+        return np.asarray(values)
+    except (ValueError, TypeError, OverflowError):  # which the check of the rows says in its own words
+        return np.empty(0)
 
 
 def _kind_of(values: Any, looks_inside: bool) -> str:

@@ -44,7 +44,7 @@ ESTIMATORS = (
 MAX_TREE_LEVELS = 200  # trees times levels: each is a pass over the rows
 MAX_TREE_CELLS = 2**22  # sums that are kept for a split
 MAX_WEIGHTS = 50_000  # of a network: each is some twenty bytes in the reply and in the ledger
-MAX_SECONDS = 120.0  # that training a network takes: by an estimate for the declared rows, and by the clock
+MAX_SECONDS = 120.0  # that training a network takes: by an estimate for the declared rows
 
 
 def fit_for_analyst(

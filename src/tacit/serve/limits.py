@@ -23,7 +23,6 @@ from tacit.serve.addresses import address_group
 LONGEST = 4.0  # seconds that a try may have to wait
 _FIRST = 0.25  # seconds after one failure too many; each further one doubles them
 _MOST_WAITING = 64  # tries of one address that wait or are checked
-_MOST_OF_ACCOUNT = 24  # of these, tries of one account
 _KEPT = 4  # one in so many places is kept for accounts without failures
 _MOST_COUNTED = 20  # failures: a minute after the last one, tries are free again
 _MOST = 20_000  # names or addresses kept; those unused for longest are forgotten first
@@ -70,9 +69,9 @@ class FailedAttempts:
     Failures are counted for an account from an address and for the address alone, and the longer wait holds. They are
     forgotten at one every six seconds.
 
-    No try waits for more than four seconds, and then it is checked. At a time 24 tries of an account from an address
-    and 64 of the address have a place, in which they wait or are checked; a further one is refused at once. Of the 64
-    places 16 are kept for first tries: of an account that has no failure from this address and no other try in a place.
+    No try waits for more than four seconds, and then it is checked. At a time 64 tries of an address have a place, in
+    which they wait or are checked; a further one is refused at once. Of these places 16 are kept for first tries: of an
+    account that has no failure from this address and no other try in a place.
 
     **Theorem.** A first try is refused only while first tries of 16 other accounts have places of its address. Proof:
     it is refused only where all 64 places are taken. Other tries get a place only where fewer than 48 are taken, so
@@ -95,14 +94,11 @@ class FailedAttempts:
         self._waiting: Counter[bytes] = Counter()  # by account and address, and by address
 
     @asynccontextmanager
-    async def trying(self, account: str | None, address: str) -> AsyncIterator[Try]:
-        """Wait as long as a try must; call `record_success` on what is yielded where the password or key was right.
-
-        None is an account that only the check tells: such tries are counted together, and bounded by the address alone.
-        """
+    async def trying(self, account: str, address: str) -> AsyncIterator[Try]:
+        """Wait as long as a try must; call `record_success` on what is yielded where the password or key was right."""
         group = address_group(address)
         names = _names(account, group)
-        if not self._has_place(account, *names):
+        if not self._has_place(*names):
             fix = f"wait {LONGEST:.0f} seconds"
             what = "too many tries from this address are waiting"
             raise Refused(ErrorCode.RATE, what, fix=fix, retry_after=LONGEST)
@@ -119,21 +115,18 @@ class FailedAttempts:
                 if not self._waiting[name]:
                     del self._waiting[name]
 
-    def _has_place(self, account: str | None, own: bytes, shared: bytes) -> bool:
+    def _has_place(self, own: bytes, shared: bytes) -> bool:
         """Whether one more try of an account from an address may wait."""
-        others, all_there = self._waiting[own], self._waiting[shared]
-        if account is not None and others >= _MOST_OF_ACCOUNT:
-            return False
-        is_first = others == 0 and self._add(own, 0, time.monotonic()) == 0
-        return all_there < _MOST_WAITING - (0 if is_first else _MOST_WAITING // _KEPT)
+        is_first = not self._waiting[own] and self._add(own, 0, time.monotonic()) == 0
+        return self._waiting[shared] < _MOST_WAITING - (0 if is_first else _MOST_WAITING // _KEPT)
 
-    def begin(self, account: str | None, group: str, now: float | None = None) -> float:
+    def begin(self, account: str, group: str, now: float | None = None) -> float:
         """Count a try, and return the seconds that it must wait."""
         now = time.monotonic() if now is None else now
         failed = max(self._add(name, 1, now) for name in _names(account, group))
         return min(LONGEST, _FIRST * 2 ** (failed - self._free - 1)) if failed > self._free else 0.0
 
-    def record_success(self, account: str | None, group: str, now: float | None = None) -> None:
+    def record_success(self, account: str, group: str, now: float | None = None) -> None:
         """Forget the failures of an account from an address; of the address itself, only this try."""
         now = time.monotonic() if now is None else now
         own, shared = _names(account, group)
@@ -162,8 +155,8 @@ class Try:
         self.right = True
 
 
-def _names(account: str | None, group: str) -> tuple[bytes, bytes]:
+def _names(account: str, group: str) -> tuple[bytes, bytes]:
     """What tries and failures are counted under, of one length whatever was sent."""
-    both = (f"{group}\0{account}" if account is not None else f"\0{group}", group)
+    both = (f"{group}\0{account}", group)
     own, shared = (hashlib.blake2b(each.encode("utf-8", "surrogatepass"), digest_size=16).digest() for each in both)
     return own, shared

@@ -10,9 +10,8 @@ from tests.support.ledgers import spent
 from torch import nn
 
 from tacit.curator.fit import ChargedFit, release_fit
-from tacit.engines.deadline import TimeLimit, seconds_left
-from tacit.errors import ErrorCode, Failed, ParameterError, Refused
-from tacit.learn.torch import MLPClassifier, MLPRegressor, estimators
+from tacit.errors import ErrorCode, ParameterError, Refused
+from tacit.learn.torch import MLPClassifier, MLPRegressor
 
 pytestmark = pytest.mark.slow
 
@@ -111,16 +110,11 @@ def test_work_is_limited_by_public_numbers(curator):
     assert spent(curator, "ada") == 0
 
 
-def test_training_that_reaches_the_time_limit_is_a_failure_that_is_charged(curator, monkeypatch):
-    passes = []
-
-    def look() -> None:
-        passes.append(seconds_left())
-        if len(passes) == 3:
-            raise TimeLimit
-
-    monkeypatch.setattr(estimators, "seconds_left", look)
-    with pytest.raises(Failed):
-        release_fit(network(), QUESTION, "died", "ada", curator, 1, 1e-7, most_seconds=100)
+def test_how_many_rows_there_are_decides_of_no_network(curator):
+    # A batch of all rows: one more than a pass holds is twice the work, so no limit of time may look at it.
+    few = network(rows=1, batch_size=1, epochs=20)
+    release_fit(few, QUESTION, "died", "ada", curator, 1, 1e-7, most_seconds=1, rows=1200)
     assert 0.99 < float(spent(curator, "ada")) <= 1
-    assert all(0 < left <= 100 for left in passes) and len(passes) == 3
+    with pytest.raises(Refused, match="on 10,000,000 rows, for which the server is made") as caught:
+        release_fit(network(rows=1), QUESTION, "died", "ben", curator, 1, 1e-7, most_seconds=1, rows=10**7)
+    assert caught.value.code is ErrorCode.TOO_LARGE and spent(curator, "ben") == 0

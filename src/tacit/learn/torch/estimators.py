@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from tacit.arithmetic import Number, to_integer, to_rational_between
-from tacit.engines.deadline import seconds_left
 from tacit.errors import ParameterError
 from tacit.learn.facts import BitSource, Bounds, Missing
 from tacit.learn.labels import check_classes, check_discrete, encode_labels
@@ -68,9 +67,8 @@ class PerceptronPlan(ReleasePlan[TrainedRelease]):
         """The weights after the last step as one vector, for rows as they lie and labels as the loss takes them.
 
         **Theorem.** They are a function of the noisy sums of all steps and of random numbers that are drawn before a
-        row is read: what `privacy_loss` says is lost. No row makes it fail, but for a time limit, which ends it between
-        two passes: a row whose gradient is not finite adds nothing to a sum (`exact`), and weights that have left the
-        range of floats are put back to its ends.
+        row is read: what `privacy_loss` says is lost. No row makes it fail: a row whose gradient is not finite adds
+        nothing to a sum (`exact`), and weights that have left the range of floats are put back to its ends.
         """
         release, method = self.release, self.method
         with torch.random.fork_rng(devices=[]):
@@ -94,7 +92,6 @@ class PerceptronPlan(ReleasePlan[TrainedRelease]):
             assert private.plan == release.training
             for _ in range(private.epochs):
                 for rows, targets in private.loader:
-                    seconds_left()
                     private.step(_LOSSES[self.loss.name](network(rows), targets))
         found: Array = (
             torch.cat([each.detach().flatten() for each in network.parameters()]).nan_to_num().double().numpy()

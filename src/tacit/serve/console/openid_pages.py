@@ -63,7 +63,8 @@ def finish_sign_in(console: Console, openid: OpenIdSignIn) -> Endpoint:
         address, flow = client_host(request), None
         try:
             flow = _take_flow(console, openid, request)
-            async with console.authenticator.attempts.trying(None, address) as tried:
+            # whose account it is, the check tells: until then each sign-in is one of its own
+            async with console.authenticator.attempts.trying(f"\0{flow.cookie}", address) as tried:
                 response = await _finish(console, openid, request, flow, address)
                 if response.status_code == 200:
                     tried.record_success()

@@ -34,7 +34,6 @@ from tacit.serve.pgwire.sqlstate import (
 from tacit.serve.pgwire.statements import Statement
 
 MOST_CURSORS = 16  # of a session, as it may have portals
-COLUMN_BYTES = 200  # of the description of one, about
 _MOST_CHARACTERS = 200_000  # of their questions together, with the views that they name
 
 
@@ -63,7 +62,7 @@ class OpenCursor:
     def byte_size(self) -> int:
         """About how many bytes it takes beside its rows."""
         views = sum(sys.getsizeof(text) for _, text in self.views)
-        return self.statement.byte_size + self.bound.byte_size + views + COLUMN_BYTES * len(self.fields)
+        return self.statement.byte_size + self.bound.byte_size + views + sum(each.byte_size for each in self.fields)
 
     @property
     def size(self) -> int:

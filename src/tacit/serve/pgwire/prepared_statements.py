@@ -16,7 +16,7 @@ from tacit.query.parameters import MOST_PARAMETERS
 from tacit.serve.pgwire import parameters, protocol, results
 from tacit.serve.pgwire.bound_values import DecodedValues
 from tacit.serve.pgwire.catalog_backend import BoundParameters
-from tacit.serve.pgwire.cursors import COLUMN_BYTES, OpenCursor
+from tacit.serve.pgwire.cursors import OpenCursor
 from tacit.serve.pgwire.execution import StatementExecutor
 from tacit.serve.pgwire.protocol import MessageReader, WireColumn
 from tacit.serve.pgwire.results import EncodedRows, StatementResult
@@ -45,6 +45,9 @@ _MOST_HELD = 4_000_000  # bytes of rows that they hold for later
 _MOST_HELD_BY_ANALYST = 64_000_000  # over all sessions: rows, statements, values and views
 _MOST_BYTES = 200_000  # of all values of a portal
 _TRANSACTION_ENDS = frozenset({StatementKind.COMMIT, StatementKind.ROLLBACK})
+_SHORT = 4_000  # bytes of a statement such as COMMIT or DEALLOCATE, which frees what others keep
+_KEEPING = {StatementKind.QUESTION, StatementKind.CATALOG, StatementKind.FETCH}
+_KEEPING |= {StatementKind.DECLARE, StatementKind.CREATE_VIEW}
 _CURSOR_KINDS = _TRANSACTION_ENDS | {
     StatementKind.DECLARE,
     StatementKind.FETCH,
@@ -123,6 +126,11 @@ class Portal:
             return chain(rows, notices, [protocol.SUSPENDED])
         self.outcome, self.sent = replace(outcome, rows=()), 0  # asked once, and all of it is sent
         return chain(rows, notices, [protocol.encode_complete(outcome.write_tag(len(left)))])
+
+
+def _is_short_command(statement: Statement) -> bool:
+    """Whether a statement keeps next to nothing, and may be the one that frees something."""
+    return statement.kind not in _KEEPING and statement.byte_size <= _SHORT
 
 
 def _cursor_bytes(cursor: OpenCursor) -> int:
@@ -214,7 +222,8 @@ class ExtendedProtocol:
         catalog = made.subject.kind is StatementKind.CATALOG  # whose types PostgreSQL finds
         types = tuple(given) if catalog else parameters.infer_types(made.tokens, given, self.performer.policy)
         self.statements[name] = PreparedStatement(made, types)
-        self._check_kept(partial(self._forget, name))
+        if not _is_short_command(made):
+            self._check_kept(partial(self._forget, name))
         return protocol.PARSED
 
     def bind(self, body: MessageReader) -> bytes:
@@ -241,7 +250,8 @@ class ExtendedProtocol:
         told, portal.intervals = self.described.get(called, (None, False))
         portal.described = None if told is None else results.apply_formats(told, wanted)
         self.portals[name] = portal
-        self._check_kept(partial(self.portals.pop, name))
+        if not _is_short_command(prepared.statement):
+            self._check_kept(partial(self.portals.pop, name))
         return protocol.BOUND
 
     async def describe(self, body: MessageReader) -> bytes:
@@ -259,6 +269,7 @@ class ExtendedProtocol:
                 examples = parameters.example_values(prepared.statement.tokens, types) if types else ()
                 fields = await self.performer.fields(prepared.statement, examples)
             self.described[name] = fields, self.performer.transaction.settings.intervals
+            self._check_kept(partial(self.described.pop, name))
             shown = protocol.NO_DATA if fields is None else protocol.encode_row_description(fields)
             return protocol.encode_parameter_description(types) + shown
         if kind != b"P":
@@ -280,6 +291,7 @@ class ExtendedProtocol:
         portal.intervals = self.performer.transaction.settings.intervals
         if self.statements.get(portal.called) is portal.prepared:  # drivers keep the columns for its next portals
             self.described[portal.called] = found, portal.intervals
+            self._check_kept(partial(self.described.pop, portal.called))
         return protocol.encode_row_description(portal.described)
 
     async def execute(self, body: MessageReader) -> Iterable[bytes]:
@@ -349,7 +361,7 @@ class ExtendedProtocol:
         now = self.rows + performer.views.byte_size
         now += sum(each.bound.byte_size for each in portals) + sum(each.byte_size for each in cursors)
         now += sum(each.statement.byte_size for each in self.statements.values())
-        now += COLUMN_BYTES * sum(len(fields or ()) for fields, _ in self.described.values())
+        now += sum(each.byte_size for fields, _ in self.described.values() for each in fields or ())
         total = self.performer.held.get(who, 0) + now - self.held
         self.held = now
         self.performer.held[who] = total

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -40,6 +41,11 @@ class WireColumn:
     table: int = 0
     number: int = 0
     modifier: int = -1
+
+    @property
+    def byte_size(self) -> int:
+        """About how many bytes it takes."""
+        return 200 + sys.getsizeof(self.name)
 
 
 class MessageReader:

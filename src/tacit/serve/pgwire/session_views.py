@@ -37,7 +37,6 @@ from tacit.serve.pgwire.types import type_name
 
 MOST_VIEWS = 32  # of a session
 _MOST_CHARACTERS = 100_000  # of all of them
-_COLUMN = 200  # bytes of the description of one, about
 _LONGEST_NAME = 63  # bytes, as in PostgreSQL
 _NAMED = frozenset({"word", "name"})
 _CREATE_HINT = "CREATE TEMP VIEW my_view AS SELECT ..."
@@ -171,7 +170,8 @@ class SessionViews:
     def byte_size(self) -> int:
         """About how many bytes they take, with those that a rollback would bring back."""
         views = {id(view): view for view in (*self.defined.values(), *self._before.values())}
-        return sum(sys.getsizeof(view.text) + _COLUMN * len(view.fields) for view in views.values())
+        columns = sum(each.byte_size for view in views.values() for each in view.fields)
+        return columns + sum(sys.getsizeof(view.text) for view in views.values())
 
     def end(self) -> None:
         """Forget all of them, and those that a rollback would bring back."""

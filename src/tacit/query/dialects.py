@@ -7,7 +7,8 @@ Most names mean the same wherever they exist (`dialect_names.py`), and each is a
 | `7 / 2` | 3 | 3.5 | 3.5 | 3.5 |
 | `LOG(x)` | to the base 10 | to the base 10 | natural | refused |
 | `LOG(a, b)` | of b to the base a | of b to the base a | of a to the base b | of b to the base a |
-| the week of `DATE_TRUNC`, `DATE_DIFF` | from Monday | from Monday | from Sunday | from Monday |
+| the week of `DATE_TRUNC` | from Monday | from Monday | from Sunday | from Monday |
+| weeks of `DATE_DIFF` | from Monday | whole ones | from Sunday | from Monday |
 | `DAYOFWEEK` of a Sunday | 0 | 0 | 1 | 0 |
 | `DAYNAME`, `MONTHNAME` | Monday, January | Monday, January | | Mon, Jan |
 | `REGEXP_LIKE` | of a part | of a part | | of the whole text |

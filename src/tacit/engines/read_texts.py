@@ -22,16 +22,19 @@ _WHOLE_EXPONENT = "[+-]?[0-9]{1,18}[eE][+]?[0-9]{1,2}"
 
 
 def read_integer(column: str, *, has_decimal_commas: bool) -> str:
-    """A text as an integer of 64 bits, or NULL."""
+    """A text as an integer of 64 bits, or NULL. One that is written as DuckDB writes it, as most are, is read first:
+    nothing else is written so, and patterns take longer."""
+    value = f"TRY_CAST({column} AS BIGINT)"
+    usual = f"WHEN {is_written(value, column)} THEN {value}"
     zeros = "(?:[.]0{0,2}|,0*)" if has_decimal_commas else "[.]0*"
     plain = rf"TRY_CAST(regexp_extract({column}, '^\s*({_DIGITS})(?:{zeros})?\s*$', 1) AS BIGINT)"
     # 38 digits hold each of them exactly, so that no exponent is rounded
     exponent = f"WHEN {_is(column, _WHOLE_EXPONENT)} THEN TRY_CAST(TRY_CAST({column} AS DECIMAL(38, 0)) AS BIGINT)"
     if not has_decimal_commas:
-        return f"CASE {exponent} ELSE {plain} END"
+        return f"CASE {usual} {exponent} ELSE {plain} END"
     unclear = f"WHEN {_is(column, '[+-]?[1-9][0-9]{0,2}[.]000')} THEN NULL"
     thousands = f"WHEN {_is(column, f'{_THOUSANDS}+')} THEN {_without_dots(column, 'BIGINT')}"
-    return f"CASE {unclear} {thousands} {exponent} ELSE {plain} END"
+    return f"CASE {usual} {unclear} {thousands} {exponent} ELSE {plain} END"
 
 
 def read_float(column: str, *, has_decimal_commas: bool) -> str:
@@ -52,6 +55,11 @@ def is_ambiguous(column: str) -> str:
 def read_day(column: str) -> str:
     """A text as a date of any year, or NULL."""
     return f"CASE WHEN {_is(column, _DAY)} THEN TRY_CAST({column} AS DATE) END"
+
+
+def is_written(value: str, text: str) -> str:
+    """Whether a text is the one that DuckDB writes for a value."""
+    return f"CAST({value} AS VARCHAR) = {text}"
 
 
 def _is(column: str, pattern: str) -> str:

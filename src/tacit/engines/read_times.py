@@ -13,6 +13,7 @@ from __future__ import annotations
 import datetime
 
 from tacit.engines.dialect import DUCKDB, Dialect
+from tacit.engines.read_texts import is_written
 from tacit.engines.scalars import write_literal
 from tacit.engines.zones import UTC, write_wall_clock
 from tacit.query.timestamps import DAY, HOUR, LAST, MINUTE, UNIX_EPOCH
@@ -73,7 +74,13 @@ def _since_year_one(microseconds: str, column: str, wall: str | None = None) -> 
 
 
 def _read_text(column: str, zone: str) -> str:
-    """A text of ISO 8601. DuckDB ignores an offset where it casts, so it is read apart."""
+    """A text of ISO 8601. DuckDB ignores an offset where it casts, so it is read apart.
+
+    A text that is written as DuckDB writes a time without one, but for a T, is read first: patterns take longer.
+    """
+    moment = f"TRY_CAST({column} AS TIMESTAMP)"
+    is_usual = is_written(moment, f"replace({column}, 'T', ' ')")
+    usual = f"WHEN {is_usual} THEN {_since_year_one(f'epoch_us({moment})', moment)}"
     clock = f"TRY_CAST(regexp_extract({column}, '{_CLOCK}') AS TIMESTAMP)"
     local = _since_year_one(f"epoch_us({clock})", clock)
     offset = f"regexp_extract({column}, '{_ISO}', 1)"
@@ -84,4 +91,4 @@ def _read_text(column: str, zone: str) -> str:
     wall = keep_within_years(write_wall_clock("v", zone))
     instant = f"list_transform([{local} - {east}], lambda v: CASE WHEN v BETWEEN 0 AND {LAST} THEN {wall} END)[1]"
     read = f"CASE WHEN {offset} = '' THEN {local} ELSE {instant} END"
-    return f"CASE WHEN regexp_matches({column}, '{_ISO}') THEN {read} END"
+    return f"CASE {usual} WHEN regexp_matches({column}, '{_ISO}') THEN {read} END"

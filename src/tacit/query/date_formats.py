@@ -113,23 +113,19 @@ def read_postgresql_format(text: str) -> str | None:
     Its words are in capitals or in small letters, and those of names also with one capital: Mm is no MM. The longest
     word that fits is meant, as in PostgreSQL.
     """
-    found, position = "", 0
-    while position < len(text):
-        match = _POSTGRESQL_TOKEN.match(text, position)
-        if match is None:
-            return None
+
+    def translate(match: re.Match[str]) -> str | None:
         quoted, plain, word, sign = match.groups()
         if word is None:
-            found += sign if quoted is None else quoted
-        elif word in _POSTGRESQL_NAMES:
-            found += f"{{{word}}}" if plain or f"{word}9" not in NAMES else f"{{{word}9}}"
-        else:
-            field = _POSTGRESQL.get(word)
-            if field is None or (plain and field not in _WITHOUT_ZEROS):
-                return None
-            found += f"{{{_WITHOUT_ZEROS[field] if plain else field}}}"
-        position = match.end()
-    return found
+            return sign if quoted is None else quoted
+        if word in _POSTGRESQL_NAMES:
+            return f"{{{word}}}" if plain or f"{word}9" not in NAMES else f"{{{word}9}}"
+        field = _POSTGRESQL.get(word)
+        if field is None or (plain and field not in _WITHOUT_ZEROS):
+            return None
+        return f"{{{_WITHOUT_ZEROS[field] if plain else field}}}"
+
+    return _translate_tokens(text, _POSTGRESQL_TOKEN, translate)
 
 
 def read_snowflake_format(text: str) -> str | None:
@@ -137,30 +133,19 @@ def read_snowflake_format(text: str) -> str | None:
 
     Its words mean the same in capitals and in small letters, but for AM and PM, which are in capitals here.
     """
-    found, position = "", 0
-    while position < len(text):
-        match = _SNOWFLAKE_TOKEN.match(text, position)
-        if match is None:
-            return None
+
+    def translate(match: re.Match[str]) -> str:
         quoted, half, word, sign = match.groups()
         if half or word:
-            found += "{am}" if half else f"{{{_SNOWFLAKE[word.upper()]}}}"
-        else:
-            found += sign if quoted is None else quoted
-        position = match.end()
-    return found
+            return "{am}" if half else f"{{{_SNOWFLAKE[word.upper()]}}}"
+        return sign if quoted is None else quoted
+
+    return _translate_tokens(text, _SNOWFLAKE_TOKEN, translate)
 
 
 def read_strftime_format(text: str, codes: dict[str, str] = _STRFTIME) -> str | None:
     """The format that STRFTIME means by a text; None where it has a part that is not answered."""
-    found, position = "", 0
-    while position < len(text):
-        match = _STRFTIME_TOKEN.match(text, position)
-        part = None if match is None else codes.get(match[1]) if match[1] else match[2]
-        if match is None or part is None:
-            return None
-        found, position = found + part, match.end()
-    return found
+    return _translate_tokens(text, _STRFTIME_TOKEN, lambda match: codes.get(match[1]) if match[1] else match[2])
 
 
 def read_mysql_format(text: str) -> str | None:
@@ -175,13 +160,22 @@ def read_date_format(text: str) -> str | None:
 
 def read_java_format(text: str) -> str | None:
     """The format that Spark's DATE_FORMAT means by a text."""
+
+    def translate(match: re.Match[str]) -> str | None:
+        return _JAVA.get(match[0]) if match[2] else match[1] if match[3] is None else match[3]
+
+    return _translate_tokens(text, _JAVA_TOKEN, translate)
+
+
+def _translate_tokens(
+    text: str, token: re.Pattern[str], translate: Callable[[re.Match[str]], str | None]
+) -> str | None:
+    """Return what the tokens of a text are translated to, in turn; None where it has something else, or one is None."""
     found, position = "", 0
     while position < len(text):
-        match = _JAVA_TOKEN.match(text, position)
-        if match is None:
-            return None
-        part = _JAVA.get(match[0]) if match[2] else match[1] if match[3] is None else match[3]
-        if part is None:
+        match = token.match(text, position)
+        part = None if match is None else translate(match)
+        if match is None or part is None:
             return None
         found, position = found + part, match.end()
     return found

@@ -11,6 +11,7 @@ import threading
 import pytest
 from tests.ledger.conftest import limits, noise
 
+from tacit import durable_files
 from tacit.errors import ErrorCode, LedgerError, ParameterError
 from tacit.ledger import backup
 from tacit.ledger.backup import back_up_ledger
@@ -68,18 +69,23 @@ def test_copies_that_are_made_while_others_charge_are_moments(opened, tmp_path):
             assert [entry.hash for entry in copy.entries()] == hashes[:size]
 
 
-@pytest.mark.parametrize(("step", "before"), [("_copy", 0), ("verify", 0), ("sync_path", 0), ("sync_path", 1)])
-def test_a_backup_that_stops_at_any_step_leaves_nothing_half_made(opened, tmp_path, monkeypatch, step, before):
+@pytest.mark.parametrize(
+    ("module", "step"),
+    [
+        (backup, "_copy"),
+        (backup, "verify"),
+        (backup, "sync_path"),
+        (backup, "link_draft"),
+        (durable_files, "sync_path"),
+    ],
+)
+def test_a_backup_that_stops_at_any_step_leaves_nothing_half_made(opened, tmp_path, monkeypatch, module, step):
     charge(opened, 1)
-    taken, steps = getattr(backup, step), []
 
     def stop(*given: object) -> object:
-        steps.append(given)
-        if len(steps) > before:
-            raise KeyboardInterrupt
-        return taken(*given)
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(backup, step, stop)
+    monkeypatch.setattr(module, step, stop)
     with pytest.raises(KeyboardInterrupt):
         back_up_ledger(opened.store.path, tmp_path / "copy.ledger")
     left = {name for name in os.listdir(tmp_path) if name.startswith("copy")}
@@ -87,6 +93,21 @@ def test_a_backup_that_stops_at_any_step_leaves_nothing_half_made(opened, tmp_pa
     if left:
         with LedgerReader(tmp_path / "copy.ledger") as copy:
             assert sum(1 for _ in copy.entries()) == sum(1 for _ in opened.entries())
+
+
+def test_a_backup_is_made_where_files_have_no_links(opened, tmp_path, monkeypatch):
+    charge(opened, 1)
+
+    def link(*given: object) -> None:
+        raise OSError(errno.EPERM, "no links here")
+
+    monkeypatch.setattr(os, "link", link)
+    target = tmp_path / "copy.ledger"
+    assert back_up_ledger(opened.store.path, target).ok and stat.S_IMODE(target.stat().st_mode) == 0o600
+    with LedgerReader(target) as copy:
+        assert sum(1 for _ in copy.entries()) == sum(1 for _ in opened.entries())
+    with pytest.raises(ParameterError, match="is there already"):
+        back_up_ledger(opened.store.path, target)
 
 
 def test_a_ledger_that_is_not_in_order_is_not_copied(opened, tmp_path):

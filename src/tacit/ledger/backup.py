@@ -16,11 +16,10 @@ from pathlib import Path
 
 import apsw
 
-from tacit.durable_files import sync_path
+from tacit.durable_files import link_draft, sync_path
 from tacit.errors import ErrorCode, LedgerError, ParameterError
-from tacit.ledger.files import PRIVATE
+from tacit.ledger.files import FULL_DISK, PRIVATE
 from tacit.ledger.reader import LedgerReader
-from tacit.ledger.sqlite import FULL_ERRNOS
 from tacit.ledger.verify import VerificationReport, verify
 
 
@@ -51,8 +50,8 @@ def _back_up(ledger: Path, target: Path) -> VerificationReport:
             report = verify(copy)
         if report.ok:
             sync_path(draft)
-            os.link(draft, target)
-            sync_path(target.absolute().parent)
+            if not link_draft(draft, target, PRIVATE):
+                raise FileExistsError
         return report
     finally:
         for end in ("", "-wal", "-shm", "-journal"):
@@ -67,7 +66,7 @@ def _translate_errors(target: Path) -> Iterator[None]:
     except FileExistsError:
         raise ParameterError("target", f"{target} is there already", fix="name a file that is not") from None
     except OSError as error:
-        if error.errno in FULL_ERRNOS:
+        if error.errno in FULL_DISK:
             raise _full_disk() from error
         what = f"{target} cannot be written: {error.strerror or 'it failed'}"
         raise ParameterError("target", what, fix="name a file that this user may write") from error
@@ -91,7 +90,7 @@ def _copy(ledger: Path, draft: Path) -> None:
                     copying.step(-1)
             target.execute("PRAGMA journal_mode = DELETE")
         except apsw.IOError as error:
-            if target.system_errno in FULL_ERRNOS:
+            if target.system_errno in FULL_DISK:
                 raise _full_disk() from error
             raise
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from contextlib import suppress
@@ -10,6 +11,8 @@ from pathlib import Path
 from tacit.durable_files import make_file
 
 PRIVATE = 0o600
+FULL_DISK = {errno.ENOSPC, errno.EDQUOT}
+"""What the system says where a disk, or this user's share of it, is full."""
 
 
 def make(path: Path, content: bytes = b"") -> None:

@@ -21,11 +21,10 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from tacit.errors import ErrorCode, LedgerError
-from tacit.ledger.files import make, tighten
+from tacit.ledger.files import FULL_DISK, make, tighten
 
 _PREFIX = b"tacit ledger head "
 _MAC_PREFIX = b"tacit ledger mac "
-_FULL = {errno.ENOSPC, errno.EDQUOT}
 _MARK = b"\n# signs a ledger of tacit\n"  # after the key, where readers of keys do not look
 
 
@@ -123,7 +122,7 @@ def _create_key_file(path: Path) -> None:
 
 def _unwritable(error: OSError, what: str, fix: str) -> LedgerError:
     """The error of a key that cannot be written; of a full disk its own one."""
-    if error.errno in _FULL:
+    if error.errno in FULL_DISK:
         return LedgerError(ErrorCode.LEDGER_FULL, f"{what}: the disk is full", fix="free some space and ask again")
     return _error(what, fix)
 

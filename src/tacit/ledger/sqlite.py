@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import socket
 import time
@@ -16,14 +15,13 @@ import apsw
 from tacit.errors import ErrorCode, LedgerError
 from tacit.ledger import schema
 from tacit.ledger.entries import GENESIS
-from tacit.ledger.files import make, tighten
+from tacit.ledger.files import FULL_DISK, make, tighten
 from tacit.ledger.store import LedgerStore, Row, SqlTransaction
 
 # Before 3.51.3, a checkpoint racing with a write that resets the log could lose committed pages.
 # https://www.sqlite.org/wal.html#walresetbug
 OLDEST_SQLITE = (3, 51, 3)
 
-FULL_ERRNOS = {errno.ENOSPC, errno.EDQUOT}
 _DAMAGE_FIX = "keep the file as it is and verify it; an older copy would forget what was spent"
 _ANOTHER = "name another file: a new one is made where there is none"
 _FULL = "cannot grow: the disk is full"
@@ -216,7 +214,7 @@ class SqliteStore(LedgerStore):
         try:
             make(self.path)
         except OSError as error:
-            if error.errno in FULL_ERRNOS:
+            if error.errno in FULL_DISK:
                 raise self.error(_FULL, _FULL_FIX, ErrorCode.LEDGER_FULL) from error
 
     def _recognize(self, session: SqlTransaction) -> None:
@@ -274,7 +272,7 @@ class SqliteStore(LedgerStore):
             what = f"{self.path} was in use by another process for {self.wait:g} seconds"
             raise LedgerError(ErrorCode.LEDGER_BUSY, what, fix="try again when it is free") from error
         except apsw.Error as error:
-            if isinstance(error, apsw.IOError | apsw.CantOpenError) and self._errno in FULL_ERRNOS:
+            if isinstance(error, apsw.IOError | apsw.CantOpenError) and self._errno in FULL_DISK:
                 raise self.error(_FULL, _FULL_FIX, ErrorCode.LEDGER_FULL) from error
             for kind, code, what, fix in _CAUSES:
                 if isinstance(error, kind):

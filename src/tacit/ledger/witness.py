@@ -26,15 +26,14 @@ from pathlib import Path
 from tacit.accounting.filters import BudgetCharge
 from tacit.durable_files import sync_path
 from tacit.errors import ErrorCode, LedgerError
-from tacit.ledger.files import PRIVATE
+from tacit.ledger.files import FULL_DISK, PRIVATE
 
 _HEADER = b"tacit witness 1\n"
 _RECORD = struct.Struct(">Q32s4q")
 _CHECK = 8
 _SIZE = _RECORD.size + _CHECK
 _CODES = {
-    errno.ENOSPC: ErrorCode.LEDGER_FULL,
-    errno.EDQUOT: ErrorCode.LEDGER_FULL,
+    **dict.fromkeys(FULL_DISK, ErrorCode.LEDGER_FULL),
     errno.EROFS: ErrorCode.LEDGER_READ_ONLY,
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -15,6 +16,7 @@ import tacit
 from tacit.aggregates.registry import read_question as parse
 from tacit.curator.curator import Curator
 from tacit.curator.fit import release_fit
+from tacit.curator.fit_limits import FitLimits
 from tacit.curator.prepare import prepare
 from tacit.curator.resources import budget_limits, open_engine
 from tacit.curator.tables import table_schemas
@@ -424,12 +426,12 @@ def test_how_many_rows_there_are_decides_of_no_fit(tmp_path, missing):
     data = frame()
     with opened(tmp_path, data.slice(0, len(data) - missing)) as curator:
         for rows in (1, 1198, 1199, 1200, 1201):
-            limits = {"rows": rows, "most_cells": 2 * rows}  # the age, and a constant beside it
+            limits = FitLimits(rows=rows, cells=2 * rows)  # the age, and a constant beside it
             model = LogisticRegression(missing=0, rows=1200)
             ages = "SELECT age, died FROM visits"
-            release_fit(model, ages, "died", "ada", curator, Fraction(rows, 10**6), 1e-7, **limits)
+            release_fit(model, ages, "died", "ada", curator, Fraction(rows, 10**6), 1e-7, limits=limits)
             with pytest.raises(Refused) as caught:
-                release_fit(model, ages, "died", "ada", curator, 1, 1e-7, rows=rows, most_cells=2 * rows - 1)
+                release_fit(model, ages, "died", "ada", curator, 1, 1e-7, limits=replace(limits, cells=2 * rows - 1))
             assert caught.value.code is ErrorCode.TOO_LARGE
 
 
@@ -438,8 +440,8 @@ def test_a_fit_that_was_paid_for_is_free_whatever_limits_are_now(tmp_path):
     with opened(tmp_path) as curator:
         release_fit(model, ages, "died", "ada", curator, 1, 1e-7)
         paid = spent(curator, "ada")
-        for limits in ({"most_features": 0}, {"most_classes": 0}, {"rows": 10**9, "most_cells": 1}):
-            _, claim = release_fit(model, ages, "died", "ada", curator, 1, 1e-7, **limits)
+        for limits in (FitLimits(features=0), FitLimits(classes=0), FitLimits(rows=10**9, cells=1)):
+            _, claim = release_fit(model, ages, "died", "ada", curator, 1, 1e-7, limits=limits)
             assert claim.receipt.repeat and spent(curator, "ada") == paid
             with pytest.raises(Refused):  # what ada has paid for is hers
-                release_fit(model, ages, "died", "ben", curator, 1, 1e-7, **limits)
+                release_fit(model, ages, "died", "ben", curator, 1, 1e-7, limits=limits)

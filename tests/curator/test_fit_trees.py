@@ -7,6 +7,7 @@ from tests.curator.test_fit import QUESTION, opened
 from tests.support.ledgers import spent
 
 from tacit.curator.fit import ChargedFit, release_fit
+from tacit.curator.fit_limits import FitLimits
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.learn import (
     DecisionTreeClassifier,
@@ -81,12 +82,12 @@ def test_what_is_the_policys_to_say_is_refused(curator):
 
 @pytest.mark.slow
 def test_work_is_limited_by_public_numbers(curator):
-    limits = {"most_levels": 200, "most_tree_cells": 2**22}
+    limits = FitLimits(levels=200, tree_cells=2**22)
     for more, what in (
         ({"max_iter": 101}, "202 levels"),
         ({"max_leaf_nodes": 4096, "max_bins": 4000}, "sums for a split"),
     ):
         with pytest.raises(Refused, match=what) as caught:
-            release_fit(boosted(**more), QUESTION, "died", "ada", curator, 1, **limits)
+            release_fit(boosted(**more), QUESTION, "died", "ada", curator, 1, limits=limits)
         assert caught.value.code is ErrorCode.TOO_LARGE
     assert spent(curator, "ada") == 0

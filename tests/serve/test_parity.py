@@ -6,6 +6,7 @@ import datetime
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -274,7 +275,7 @@ def test_no_request_for_a_fit_does_more_than_fit(client, served, changed, what):
 
 
 def test_a_fit_of_too_many_numbers_is_refused_by_public_ones(served, monkeypatch):
-    monkeypatch.setattr(fit_requests, "MAX_FEATURES", 3)
+    monkeypatch.setattr(fit_requests, "LIMITS", replace(fit_requests.LIMITS, features=3))
     with tacit.connect(served.http, served.key("ben"), cafile=served.cafile) as ben:
         before = ben.budget.own.spent.epsilon
         with pytest.raises(Refused, match="make 4 features, and a server takes 3"):  # ward has three keys
@@ -282,12 +283,14 @@ def test_a_fit_of_too_many_numbers_is_refused_by_public_ones(served, monkeypatch
                 LogisticRegression(missing=0, rows=200), "SELECT age, ward, paid FROM visits", target="paid", epsilon=1
             )
         assert ben.budget.own.spent.epsilon == before
-        monkeypatch.setattr(fit_requests, "MAX_FIT_CELLS", 399_999)  # the age, and a constant beside it
+        monkeypatch.setattr(
+            fit_requests, "LIMITS", replace(fit_requests.LIMITS, cells=399_999)
+        )  # the age, and a constant beside it
         model = LogisticRegression(missing=0, rows=200)
         with pytest.raises(Refused, match="make 2 numbers a row, and a server that is made for 200,000 rows takes 1"):
             ben.fit(model, "SELECT age, paid FROM visits", target="paid", epsilon=1)
         assert ben.budget.own.spent.epsilon == before
-        monkeypatch.setattr(fit_requests, "MAX_FIT_CELLS", 400_000)
+        monkeypatch.setattr(fit_requests, "LIMITS", replace(fit_requests.LIMITS, cells=400_000))
         ben.fit(model, "SELECT age, paid FROM visits", target="paid", epsilon=1)
         # noise by rho is charged a little less than the epsilon that was named
         assert 0.99 < (ben.budget.own.spent.epsilon - before) / GRAINS_PER_EPSILON <= 1

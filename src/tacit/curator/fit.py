@@ -30,10 +30,10 @@ from tacit.curator.admission import find_paid_answer
 from tacit.curator.ask import settle
 from tacit.curator.features import bind_feature
 from tacit.curator.fit_charge import calibrate_to_charge
+from tacit.curator.fit_limits import UNLIMITED, FitLimits
 from tacit.engines.unit_rows import OneRowPerUnit
 from tacit.errors import ErrorCode, ParameterError, Refused, TacitError
 from tacit.learn.feature_encoding import FeatureEncoding
-from tacit.learn.network import NetworkTraining
 from tacit.learn.released_weights import encode_weights, restore_model
 from tacit.plan.plan import MAX_EPSILON, MIN_EPSILON
 from tacit.plan.question import Question
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from tacit.ledger.entries import Reservation
 
 Model = TypeVar("Model", bound="PrivateLinearModel")
-_LONGER = 15  # times the seconds of a training that rows beyond the declared ones may take
 _KINDS = {Type.INT: int, Type.TEXT: str, Type.BOOL: bool}
 
 
@@ -83,25 +82,11 @@ def release_fit(
     delta: Number | None = None,
     request: str = "",
     dialect: str | None = None,
-    *,
-    most_features: int | None = None,
-    most_classes: int | None = None,
-    most_cells: int | None = None,
-    rows: int = 0,
-    most_levels: int | None = None,
-    most_tree_cells: int | None = None,
-    most_weights: int | None = None,
-    most_seconds: float | None = None,
+    limits: FitLimits = UNLIMITED,
 ) -> tuple[ChargedFit, Reservation]:
     """The plan of a fit, and the claim with its released weights; or Refused, at no cost.
 
-    A server sets the limits: features, classes, levels of trees, sums that are kept for a split, the weights of a
-    network and how long the declared rows take it are public numbers, and too many are refused. So are more numbers
-    than `most_cells`, which are memory and work, where there would be `rows` rows; that is for how many the server is
-    made. A fit that the analyst has paid for is within limits, whatever they are now.
-
-    **Rule.** How many rows there are decides nothing: where a fit fails because of them, whoever chooses the columns or
-    the batches compares them with any number, and pays for a model of an epsilon as small as they like.
+    A server sets limits. A fit that the analyst has paid for is within them, whatever they are now.
     """
     policy, price = curator.policy.asked_by(analyst), to_rational_between("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
     if dialect is not None:
@@ -114,76 +99,8 @@ def release_fit(
         fix = "ask the owner for a copy of the data in DuckDB or Parquet"
         raise Refused(ErrorCode.UNSUPPORTED, "models are fitted where DuckDB holds the data", fix=fix)
     if find_paid_answer(study, analyst, curator.ledger) is None:
-        _check_features(study, most_features, most_classes)
-        _check_size(study, rows, most_cells)
-        _check_trees(study.plan, most_levels, most_tree_cells)
-        _check_network(study.plan, most_weights, most_seconds, rows)
+        limits.check(len(study.features.names), study.plan)
     return study, settle(study, lambda: study.release(curator), analyst, curator, request)
-
-
-def _check_features(study: ChargedFit, most_features: int | None, most_classes: int | None) -> None:
-    """Refuse more features or classes than a server takes. Public facts decide it."""
-    features, classes = len(study.features.names), study.plan.loss.outputs
-    if most_features is not None and features > most_features:
-        what = f"the columns make {features:,} features, and a server takes {most_features:,} at most"
-        raise Refused(ErrorCode.TOO_LARGE, what, fix="select fewer columns, or group their keys by CASE")
-    if most_classes is not None and classes > most_classes:
-        raise refuse_many_classes(classes, most_classes)
-
-
-def _check_size(study: ChargedFit, rows: int, most_cells: int | None) -> None:
-    """Refuse a fit that takes more memory and work than a server has. Public facts decide it."""
-    columns, outputs = len(study.features.names) + 1, study.plan.loss.outputs
-    if most_cells is not None and rows * columns * outputs > most_cells:
-        what = f"the columns and classes make {columns * outputs:,} numbers a row, and a server that is made for "
-        what += f"{rows:,} rows takes {most_cells // rows:,} at most"
-        raise Refused(
-            ErrorCode.TOO_LARGE, what, fix="select fewer columns, group their keys by CASE, or name fewer classes"
-        )
-
-
-def _check_trees(plan: Any, most_levels: int | None, most_cells: int | None) -> None:
-    """Refuse trees that are more work than a server takes. Public facts decide it."""
-    releases = getattr(plan.method, "releases", None)
-    if releases is None:
-        return
-    levels = releases.trees * releases.depth
-    if most_levels is not None and levels > most_levels:
-        what = f"the trees have {levels:,} levels, and a server takes {most_levels:,} at most"
-        raise Refused(ErrorCode.TOO_LARGE, what, fix="max_iter=30, max_depth=2, say")
-    if most_cells is not None and plan.cells > most_cells:
-        what = f"the trees keep {plan.cells:,} sums for a split, and a server takes {most_cells:,} at most"
-        raise Refused(ErrorCode.TOO_LARGE, what, fix="max_bins=31, a lower max_leaf_nodes, or fewer columns")
-
-
-def _check_network(plan: Any, most_weights: int | None, most_seconds: float | None, rows: int) -> None:
-    """Refuse a network that is larger or takes longer than a server allows. Public facts decide it.
-
-    How long it takes is estimated for the declared rows. Where there are more, as many as `rows`, a longer time is
-    allowed.
-    """
-    method = plan.method
-    if not isinstance(method, NetworkTraining):
-        return
-    fix = "hidden_layer_sizes=(64,), fewer epochs, or fewer columns"
-    if most_weights is not None and method.parameters > most_weights:
-        what = f"the network has {method.parameters:,} weights, and a server takes {most_weights:,} at most"
-        raise Refused(ErrorCode.TOO_LARGE, what, fix=fix)
-    seconds = method.estimate_seconds(plan.facts.rows)
-    if most_seconds is not None and seconds > most_seconds:
-        what = f"the training takes some {seconds:,.0f} seconds, and a server takes {most_seconds:,.0f} at most"
-        raise Refused(ErrorCode.TOO_LARGE, what, fix=fix)
-    longest = method.estimate_seconds(rows)
-    if most_seconds is not None and longest > _LONGER * most_seconds:
-        what = f"the training would take some {longest:,.0f} seconds on {rows:,} rows, for which the server is made; "
-        what += f"{_LONGER * most_seconds:,.0f} are the most"
-        raise Refused(ErrorCode.TOO_LARGE, what, fix=fix)
-
-
-def refuse_many_classes(count: int, most: int) -> Refused:
-    """The refusal of a fit with more classes than a server takes."""
-    what = f"there are {count:,} classes, and a server takes {most:,} at most"
-    return Refused(ErrorCode.TOO_LARGE, what, fix="group them by CASE, or name fewer: classes=[0, 1]")
 
 
 @dataclass(frozen=True)

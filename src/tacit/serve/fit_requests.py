@@ -9,22 +9,31 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from tacit.client.arrow_stream import receipt_to_dict
 from tacit.curator.curator import Curator
-from tacit.curator.fit import ChargedFit, refuse_many_classes, release_fit
+from tacit.curator.fit import ChargedFit, release_fit
+from tacit.curator.fit_limits import FitLimits
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.extras import missing_extra
 from tacit.ledger.entries import Reservation
 from tacit.serve.models import FitBody, parse_number
 
 _log = logging.getLogger("tacit.serve")
-MAX_FEATURES = 500
-MAX_CLASSES = 50
 MAX_FIT_ROWS = 200_000  # that a server is made for
-MAX_FIT_CELLS = 100_000_000  # these rows times features, times classes where there are more than two: 800 MB
+LIMITS = FitLimits(
+    rows=MAX_FIT_ROWS,
+    features=500,
+    classes=50,
+    cells=100_000_000,  # rows times features, times classes where there are more than two: 800 MB
+    levels=200,  # trees times levels: each is a pass over the rows
+    tree_cells=2**22,  # sums that are kept for a split
+    weights=50_000,  # of a network: each is some twenty bytes in the reply and in the ledger
+    seconds=120.0,  # that training a network takes: by an estimate for the declared rows
+)
 ESTIMATORS = (
     "LogisticRegression",
     "LinearSVC",
@@ -41,10 +50,6 @@ ESTIMATORS = (
     "MLPClassifier",
     "MLPRegressor",
 )
-MAX_TREE_LEVELS = 200  # trees times levels: each is a pass over the rows
-MAX_TREE_CELLS = 2**22  # sums that are kept for a split
-MAX_WEIGHTS = 50_000  # of a network: each is some twenty bytes in the reply and in the ledger
-MAX_SECONDS = 120.0  # that training a network takes: by an estimate for the declared rows
 
 
 def fit_for_analyst(
@@ -63,14 +68,7 @@ def fit_for_analyst(
         delta,
         request,
         form.dialect,
-        most_features=MAX_FEATURES,
-        most_classes=MAX_CLASSES,
-        most_cells=MAX_FIT_CELLS,
-        rows=rows,
-        most_levels=MAX_TREE_LEVELS,
-        most_tree_cells=MAX_TREE_CELLS,
-        most_weights=MAX_WEIGHTS,
-        most_seconds=MAX_SECONDS,
+        replace(LIMITS, rows=rows),
     )
     return _to_dict(study, claim)
 
@@ -100,8 +98,7 @@ def _make_estimator(form: FitBody) -> Any:
     classes = form.parameters.get("classes", [])
     if not isinstance(classes, list):
         raise ParameterError("classes", "is not a list", fix='"classes": [0, 1], say')
-    if len(classes) > MAX_CLASSES:
-        raise refuse_many_classes(len(classes), MAX_CLASSES)
+    LIMITS.check_classes(len(classes))
     for name in form.parameters:
         if name not in known:
             what = f"{form.estimator} has no {name!r:.60}"

@@ -10,6 +10,7 @@ from tests.support.ledgers import spent
 from torch import nn
 
 from tacit.curator.fit import ChargedFit, release_fit
+from tacit.curator.fit_limits import FitLimits
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.learn.torch import MLPClassifier, MLPRegressor
 
@@ -94,11 +95,11 @@ def test_modules_and_classes_of_an_analysts_own_are_refused(curator):
 
 def test_work_is_limited_by_public_numbers(curator):
     for more, limits, what in (
-        ({"epochs": 1000}, {"most_seconds": 10}, "some 50 seconds"),
-        ({"hidden_layer_sizes": (50,)}, {"most_weights": 300}, "352 weights"),
+        ({"epochs": 1000}, FitLimits(seconds=10), "some 50 seconds"),
+        ({"hidden_layer_sizes": (50,)}, FitLimits(weights=300), "352 weights"),
     ):
         with pytest.raises(Refused, match=what) as caught:
-            release_fit(network(**more), QUESTION, "died", "ada", curator, 1, 1e-7, **limits)
+            release_fit(network(**more), QUESTION, "died", "ada", curator, 1, 1e-7, limits=limits)
         assert caught.value.code is ErrorCode.TOO_LARGE and caught.value.fix
     with pytest.raises(ParameterError, match="steps"):
         curator.analyst("ada").fit(network(epochs=10**5, batch_size=1), QUESTION, target="died", epsilon=1, delta=1e-7)
@@ -113,8 +114,8 @@ def test_work_is_limited_by_public_numbers(curator):
 def test_how_many_rows_there_are_decides_of_no_network(curator):
     # A batch of all rows: one more than a pass holds is twice the work, so no limit of time may look at it.
     few = network(rows=1, batch_size=1, epochs=20)
-    release_fit(few, QUESTION, "died", "ada", curator, 1, 1e-7, most_seconds=1, rows=1200)
+    release_fit(few, QUESTION, "died", "ada", curator, 1, 1e-7, limits=FitLimits(rows=1200, seconds=1))
     assert 0.99 < float(spent(curator, "ada")) <= 1
     with pytest.raises(Refused, match="on 10,000,000 rows, for which the server is made") as caught:
-        release_fit(network(rows=1), QUESTION, "died", "ben", curator, 1, 1e-7, most_seconds=1, rows=10**7)
+        release_fit(network(rows=1), QUESTION, "died", "ben", curator, 1, 1e-7, limits=FitLimits(rows=10**7, seconds=1))
     assert caught.value.code is ErrorCode.TOO_LARGE and spent(curator, "ben") == 0

@@ -16,6 +16,7 @@ from tacit.engines.evaluate import Row, evaluate
 from tacit.engines.reference import evaluate_rows
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.bounds import TypedScalar, bind
+from tacit.plan.engine_agreement import is_distinct_alike
 from tacit.plan.relation import Field, Relation
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.integer_types import PostgresType, widest
@@ -96,9 +97,9 @@ def _work(rows: RelationalNode) -> tuple[int, int]:
 
 
 def has_distinct_values(relation: Relation, scalars: list[Scalar]) -> bool:
-    """Whether a relation is of constants alone, and no two rows of it share the values of these scalars."""
+    """Whether a relation is of constants, and no two rows of it share the values of these scalars in any engine."""
     rows = None if relation.people is not None else evaluate_constants(relation.rows)
-    if rows is None:
+    if rows is None or not is_distinct_alike(relation.rows, scalars):
         return False
     found = [tuple(evaluate(scalar, row) for scalar in scalars) for row in rows]
     known = [values for values in found if None not in values]

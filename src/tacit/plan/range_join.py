@@ -4,9 +4,10 @@
 x of the other side lies. Where these ranges are not empty and do not overlap, x lies in one of them at most. So the
 join is an equality: of the end of the range that x lies in, which is a CASE of the constants, with that end of the row.
 
-*Proof.* No two ranges share that end, or they would overlap in it or one would be empty; so equal ends are the same
-row. The CASE gives the end of a row where the conditions of that row hold, and NULL, which equals nothing, where those
-of none do; at most one branch holds, so their order does not matter.
+*Proof.* Every engine computes the ends as the planner does (`plan/engine_agreement.py`). No two ranges share that end,
+or they would overlap in it or one would be empty; so equal ends are the same row. The CASE gives the end of a row where
+the conditions of that row hold, and NULL, which equals nothing, where those of none do; at most one branch holds, so
+their order does not matter.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from tacit.engines.layout import substitute
 from tacit.errors import Refused
 from tacit.plan.bounds import TypedScalar
 from tacit.plan.constants import evaluate_constants
+from tacit.plan.engine_agreement import is_computed_alike
 from tacit.plan.relation import Relation
 from tacit.query.functions import Function
 from tacit.query.nodes import (
@@ -89,7 +91,9 @@ def _find(constants: Relation, rows: list[Row], both: Relation, conditions: list
             kinds.add(found[1])
         else:
             rest.append(part)
-    if not ends or len(kinds) > 1 or not _are_apart(ends, rows):
+    if not ends or len(kinds) > 1 or not is_computed_alike(constants.rows, [end.end for end in ends]):
+        return None
+    if not _are_apart(ends, rows):
         return None
     named = next((end for end in ends if end.function in _LOW), ends[0])
     branches = []

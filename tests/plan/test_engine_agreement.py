@@ -1,0 +1,145 @@
+"""What the planner knows of constants by looking at their values is so in every engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.counts import examples
+
+from tacit.aggregates.registry import read_question
+from tacit.engines.duckdb_connection import connect_in_memory
+from tacit.engines.scalars import write_scalar
+from tacit.engines.sql_statements import write_rows
+from tacit.errors import ErrorCode, Refused
+from tacit.plan.compound_plan import plan_question
+from tacit.plan.constants import has_distinct_values
+from tacit.plan.engine_agreement import is_computed_alike
+from tacit.plan.plan import Plan
+from tacit.plan.relation import Relation
+from tacit.policy.load import load
+from tacit.privacy.sensitivity import ContributionBounds
+from tacit.query.functions import Function
+from tacit.query.nodes import Call, ColumnReference, Constants, Literal, Projection, Scalar
+from tacit.query.types import Type
+
+TEXT = ColumnReference("t")
+POLICY = load(
+    {
+        "privacy": {"epsilon": 10},
+        "tables": {
+            "people": {
+                "unit": "row",
+                "columns": {"name": {"type": "text"}, "x": {"type": "float", "lower": 0, "upper": 9}},
+            }
+        },
+        "analysts": {"ada": {"epsilon": 5}},
+    }
+)
+
+
+def call(function: Function, *arguments: Any) -> Scalar:
+    return Call(function, tuple(a if isinstance(a, ColumnReference | Call) else Literal(a) for a in arguments))
+
+
+# Letters of which one has two capitals, or two small forms, or one that is another letter's: K is the Kelvin sign.
+odd_texts = st.text("aAiIİıkKKsSſßẞσςΣäÄﬁŉ\u1e9e\u0345\ua7dcƛǅ ", max_size=4)
+written = st.sampled_from(
+    [
+        TEXT,
+        call(Function.LOWER, TEXT),
+        call(Function.UPPER, TEXT),
+        call(Function.LOWER, call(Function.UPPER, TEXT)),
+        call(Function.CONCAT, TEXT, call(Function.LOWER, TEXT)),
+        call(Function.SUBSTRING, TEXT, 1, 3),
+        call(Function.TRIM, TEXT),
+        call(Function.LPAD, TEXT, "ä", 6),
+        call(Function.REPLACE, TEXT, "i", "İ"),
+    ]
+)
+scalars = st.one_of(written, written.map(lambda text: call(Function.LENGTH, text)))
+
+
+def constants(texts: list[str]) -> Constants:
+    return Constants((("t", Type.TEXT),), tuple((text,) for text in texts))
+
+
+def public(rows: Any) -> Relation:
+    return Relation(rows, (), None, None, ContributionBounds(1, 1))
+
+
+@settings(deadline=None, max_examples=examples(800))
+@given(st.lists(odd_texts, min_size=1, max_size=12, unique=True), scalars, written)
+def test_values_that_are_known_to_differ_do_so_in_duckdb(texts, scalar, kept):
+    where = call(Function.UNEQUAL, kept, "i")
+    for rows in (constants(texts), Projection(constants(texts), (("t", TEXT),), where)):
+        if not has_distinct_values(public(rows), [scalar]):
+            continue
+        with connect_in_memory() as connection:
+            values = f"SELECT {write_scalar(scalar)} AS v FROM ({write_rows(rows, {})})"
+            [(known, different)] = connection.execute(f"SELECT COUNT(v), COUNT(DISTINCT v) FROM ({values})").fetchall()
+        assert known == different, (rows, scalar)
+
+
+def test_texts_of_which_letters_are_known_may_be_compared_without_case():
+    cities = public(constants(["Köln", "Genève", "Łódź"]))
+    assert has_distinct_values(cities, [call(Function.LOWER, TEXT)])
+    assert has_distinct_values(cities, [call(Function.UPPER, TEXT), TEXT])
+    assert not has_distinct_values(public(constants(["Köln", "köln"])), [call(Function.LOWER, TEXT)])
+    # PostgreSQL before 17 would leave Ö as it is, so what is computed of the result differs
+    assert not has_distinct_values(cities, [call(Function.POSITION, call(Function.LOWER, TEXT), "ö")])
+    assert has_distinct_values(public(constants(["Bonn", "Ulm"])), [call(Function.LENGTH, call(Function.LOWER, TEXT))])
+
+
+@pytest.mark.parametrize(
+    ("scalar", "texts"),
+    [
+        (call(Function.LOWER, TEXT), ["i", "İ"]),  # İ has a small form of two letters in Python, and of one in DuckDB
+        (call(Function.UPPER, TEXT), ["SS", "ß"]),
+        (call(Function.LOWER, TEXT), ["ΑΣ", "ας"]),
+        (call(Function.LOWER, TEXT), ["\U0001fae9"]),  # no character yet
+        (call(Function.DIVIDE, 1.5, 3), ["a"]),
+        (call(Function.LN, 2), ["a"]),
+    ],
+)
+def test_nothing_is_known_of_what_engines_may_compute_otherwise(scalar, texts):
+    assert not has_distinct_values(public(constants(texts)), [scalar])
+    assert not is_computed_alike(constants(texts), [scalar])
+
+
+LETTERS = "(VALUES ('iii'), ('iiİ'), ('iİi'), ('İii')) AS v(name)"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        f"people AS p JOIN {LETTERS} ON CASE WHEN p.name = 'Ann' THEN 'iii' END = LOWER(v.name)",
+        f"people AS p JOIN {LETTERS} ON p.name = UPPER(v.name)",
+        f"people AS p LEFT JOIN {LETTERS} ON p.name = LOWER(v.name)",
+        f"people AS p JOIN (SELECT LOWER(name) AS name FROM {LETTERS}) AS w ON p.name = w.name",
+        f"people AS p JOIN {LETTERS} ON LENGTH(p.name) BETWEEN LENGTH(LOWER(v.name)) AND LENGTH(LOWER(v.name))",
+        f"people AS p WHERE (SELECT v.name FROM {LETTERS} WHERE p.name = LOWER(v.name)) <> 'b'",
+        "people AS p JOIN (VALUES (1.5, 2.5)) AS v(lo, hi) ON p.x >= v.lo / 3 AND p.x < v.hi",
+    ],
+)
+def test_a_join_that_may_find_several_rows_in_some_engine_is_refused(source):
+    with pytest.raises(Refused) as caught:
+        plan_question(read_question(f"SELECT COUNT(*) AS n FROM {source}"), POLICY, 1)
+    assert caught.value.code is ErrorCode.UNSUPPORTED
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "people AS p JOIN (VALUES ('Köln'), ('Ulm')) AS v(city) ON LOWER(p.name) = LOWER(v.city)",
+        "people AS p JOIN (VALUES ('a-1'), ('a-2')) AS v(code) ON p.name = UPPER(SUBSTRING(v.code, 3, 1))",
+        "people AS p JOIN (VALUES (0.5, 1.5), (1.5, 9)) AS v(lo, hi) ON p.x >= v.lo AND p.x < v.hi",
+        "people AS p JOIN (VALUES (0.5, 1.5), (1.5, 9)) AS v(lo, hi) ON p.x >= v.lo * 2 AND p.x < v.hi + v.hi",
+    ],
+)
+def test_a_join_that_finds_one_row_in_every_engine_is_answered(source):
+    plan = plan_question(read_question(f"SELECT COUNT(*) AS n FROM {source}"), POLICY, 1)
+    assert isinstance(plan, Plan)
+    assert plan.parts[0].sensitivity == 1

@@ -259,10 +259,10 @@ def _match_private(left: Relation, right: Relation, pairs: list[JoinPair], node:
     left_once = bool(on_unit and right.single) or any(theirs.is_key for _, theirs in links)
     right_once = bool(on_unit and left.single) or any(ours.is_key for ours, _ in links)
     units = None if left_once or right_once else (left.unit, right.unit)
+    pairs = [pair.as_stored() for pair in pairs]
     if named or not links:
         kept = replace(left, each=product, single=left.single and right.single)
         return _Match(kept, pairs, left_once, right_once, units)
-    pairs = [pair.as_stored() for pair in pairs]
     if any(theirs.is_key for _, theirs in links):
         return _Match(left, pairs, True, right_once)
     if any(ours.is_key for ours, _ in links):

@@ -43,11 +43,28 @@ def find_union_column(parts: list[Relation], position: int, at: SourceLocation |
         raise Refused(ErrorCode.TYPE, what, at=at, fix="select columns of the same type")
     kind = next(iter(kinds), None)
     if kind is None:
+        _check_untyped(same, nulls, at)
         return same
     return [
         replace(field, bound=TypedScalar(_write_null(kind), kind)) if is_null else field
         for field, is_null in zip(same, nulls, strict=True)
     ]
+
+
+def _check_untyped(same: list[Field], nulls: list[bool], at: SourceLocation | None) -> None:
+    """Refuse a column that is the unit in one part and something else that is not listed in another.
+
+    **Rule.** A column without a type that is counted as the unit of its row (`is_matched_unit`) holds it in every part,
+    or NULL. A key that is not listed has no type either, and a unit may have any number of them.
+    """
+    held = [field for field, is_null in zip(same, nulls, strict=True) if not is_null]
+    if any(map(_holds_unit, held)) and not all(map(_holds_unit, held)):
+        what = f"column {same[0].name} is whose row it is in one part of UNION ALL, and not in another"
+        raise Refused(ErrorCode.TYPE, what, at=at, fix="select the unit in every part, or NULL")
+
+
+def _holds_unit(field: Field) -> bool:
+    return field.is_unit or field.is_matched_unit
 
 
 def describe_union_column(called: str, name: str, same: list[Field]) -> Field:
@@ -75,7 +92,7 @@ def describe_union_column(called: str, name: str, same: list[Field]) -> Field:
         ),
         values if all(field.values is not None for field in known) else None,
         is_unit=all(field.is_unit for field in same),
-        is_matched_unit=first.type is None and any(field.is_unit or field.is_matched_unit for field in same),
+        is_matched_unit=first.type is None and any(map(_holds_unit, same)),
     )
 
 

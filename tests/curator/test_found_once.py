@@ -1,0 +1,109 @@
+"""What one unit moves where rows are looked up by keys that are stored beyond their declared bounds, or not listed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tacit.aggregates.registry import read_question
+from tacit.curator.tables import check_join_columns, table_schemas
+from tacit.engines.duckdb import DuckDBEngine
+from tacit.engines.reference import ReferenceEngine
+from tacit.errors import ErrorCode, Refused
+from tacit.plan.bind_question import plan_for
+from tacit.policy.load import load
+from tacit.policy.model import Policy
+
+FIRST = (
+    "(SELECT who, order_id, x FROM (SELECT who, order_id, x, ROW_NUMBER() OVER (PARTITION BY who ORDER BY x) AS k"
+    " FROM lines) AS t WHERE k = 1)"
+)
+MANY = 30
+
+
+def policy_of(rows: int, *, is_listed: bool) -> Policy:
+    """Orders whose key, if it is listed, is declared from 0 to 10; lines reach their unit through it."""
+    key = {"id": {"type": "int", "lower": 0, "upper": 10}} if is_listed else {}
+    caps = {"max_groups": 1, "max_rows_per_group": rows}
+    small = {"type": "int", "lower": 0, "upper": 9}
+    return load(
+        {
+            "privacy": {"epsilon": 10},
+            "tables": {
+                "orders": {"unit": "who", "people": "all", **caps, "columns": {**key, "o": small}},
+                "lines": {"unit": {"through": "order_id", "to": "orders.id"}, **caps, "columns": {"x": small}},
+            },
+            "analysts": {"ada": {"epsilon": 5}},
+        }
+    )
+
+
+def database(*, with_one: bool) -> dict[str, list[dict[str, int]]]:
+    """One unit has an order within bounds; the other has 30 beyond them, each with a line."""
+    ids = range(1000, 1000 + MANY) if with_one else ()
+    orders = [{"who": 2, "id": 7, "o": 1}, *({"who": 1, "id": each, "o": 1} for each in ids)]
+    lines = [{"order_id": 7, "x": 1}, *({"order_id": each, "x": 1} for each in ids)]
+    return {"orders": orders, "lines": lines}
+
+
+def engines(policy: Policy, data: dict[str, list[dict[str, int]]]) -> list[Any]:
+    frames = {name: pa.Table.from_pylist(rows) for name, rows in data.items()}
+    found = DuckDBEngine(table_schemas(policy), frames=frames)
+    check_join_columns(policy, found)
+    return [found, ReferenceEngine(data)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"SELECT COUNT(*) FROM {FIRST} AS c"
+        " WHERE (SELECT o.o FROM orders AS o WHERE o.who = c.who AND o.id = c.order_id) = 1",
+        f"SELECT COUNT(*) FROM {FIRST} AS c JOIN orders AS o ON o.who = c.who AND o.id = c.order_id",
+        f"SELECT COUNT(*) FROM {FIRST} AS c JOIN orders AS o ON o.id = c.order_id",
+        f"SELECT COUNT(*) FROM orders AS a JOIN orders AS b ON a.who = b.who AND a.id = b.id JOIN {FIRST} AS c"
+        " ON c.order_id = a.id",
+        f"SELECT COUNT(*) FROM {FIRST} AS c LEFT JOIN orders AS o ON o.who = c.who AND o.id = c.order_id",
+    ],
+)
+def test_a_row_finds_one_row_by_a_key_that_bounds_would_make_equal(text):
+    # The other unit has one row at most after k = 1, and finds the one order that it names: a count moves by one.
+    policy = policy_of(1, is_listed=True)
+    plan = plan_for(read_question(text), policy, 1)
+    with_one, without = engines(policy, database(with_one=True)), engines(policy, database(with_one=False))
+    for more, fewer in zip(with_one, without, strict=True):
+        (there,), (here,) = more.run(plan.exact)[()], fewer.run(plan.exact)[()]
+        assert (there, here) == (2, 1)
+    assert plan.parts[0].sensitivity == 1
+
+
+@pytest.mark.parametrize("word", ["UNION ALL", "UNION", "EXCEPT", "INTERSECT"])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ("SELECT who, who AS u FROM orders", "SELECT who, id AS u FROM orders"),
+        ("SELECT who, id AS u FROM orders", "SELECT who, who AS u FROM orders"),
+        ("SELECT who, who AS u FROM orders", "SELECT who, order_id AS u FROM lines"),
+        ("SELECT who, u FROM (SELECT who, id AS u FROM orders UNION ALL SELECT who, id AS u FROM orders) AS s",
+         "SELECT who, who AS u FROM orders"),
+        ("SELECT a.who, b.who AS u FROM orders AS a LEFT JOIN orders AS b ON a.who = b.who",
+         "SELECT who, id AS u FROM orders"),
+    ],
+)  # fmt: skip
+def test_a_key_that_is_not_listed_is_not_taken_for_the_unit(parts, word):
+    # One unit has as many keys as it likes, and COUNT(DISTINCT) of its units would be charged as one.
+    text = f"SELECT COUNT(DISTINCT u) FROM ({f' {word} '.join(parts)}) AS s"
+    with pytest.raises(Refused) as caught:
+        plan_for(read_question(text), policy_of(500, is_listed=False), 1)
+    assert caught.value.code is ErrorCode.TYPE and "whose row it is" in str(caught.value)
+
+
+@pytest.mark.parametrize("other", ["who", "NULL"])
+def test_a_unit_beside_the_unit_or_null_is_counted_once(other):
+    text = f"SELECT COUNT(DISTINCT u) FROM (SELECT who AS u FROM orders UNION ALL SELECT {other} AS u FROM orders) AS s"
+    policy = policy_of(500, is_listed=False)
+    plan = plan_for(read_question(text), policy, 1)
+    assert plan.parts[0].sensitivity == 1
+    for engine in engines(policy, database(with_one=True)):
+        assert engine.run(plan.exact)[()] == (2,)

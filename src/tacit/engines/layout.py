@@ -21,6 +21,7 @@ from tacit.query.nodes import (
     Scalar,
     Scan,
     ToFloat,
+    column_names,
     walk,
 )
 from tacit.query.types import Key
@@ -244,7 +245,7 @@ def order_rows(node: RelationalNode, layouts: Mapping[str, CopyLayout]) -> tuple
     """
     match node:
         case RowUnion(parts):
-            numbered = [number_rows(part, layouts) for part in parts]
+            numbered = [number_rows(_project(part), layouts) for part in parts]
             named = [part for part in numbered if isinstance(part, Projection)]
             if len(named) < len(parts):
                 return node, ()
@@ -256,6 +257,13 @@ def order_rows(node: RelationalNode, layouts: Mapping[str, CopyLayout]) -> tuple
             return Projection(ordered, (*columns, *((name, ColumnReference(name)) for name in order)), where), order
     numbered_rows = number_rows(node, layouts)
     return (node, ()) if numbered_rows is None else (numbered_rows, (ROW_COLUMN,))
+
+
+def _project(node: RelationalNode) -> Projection:
+    """The same rows as those of a subquery."""
+    if isinstance(node, Projection):
+        return node
+    return Projection(node, tuple((name, ColumnReference(name)) for name in column_names(node)))
 
 
 def _pass_unit_through(node: RelationalNode, leaf: Scan) -> RelationalNode:

@@ -280,7 +280,9 @@ def frame_table(connection: DuckDBPyConnection, table: str, frame: object, posit
     except (TypeError, ValueError, OverflowError, pyarrow.ArrowException) as problem:
         first = (str(problem).splitlines() or [""])[0][:120]
         fix = "hand over a pandas, polars or Arrow table"
-        if hasattr(frame, "columns"):
+        if hasattr(type(frame), "collect"):
+            fix = "hand over its rows: a lazy frame has them after collect()"
+        elif hasattr(frame, "columns"):
             fix = "give each column a name of its own and values of one type, or leave out those that are not declared"
         raise DataError(ErrorCode.DATA, f"data for {table} is not a table: {first}", fix=fix) from None
     try:

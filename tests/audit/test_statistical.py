@@ -16,6 +16,8 @@ from tests.support.counts import FULL
 
 from tacit.audit.bound import _SPENDINGS, choose_allocation, lower_confidence_bound
 from tacit.audit.claim import Claim
+from tacit.audit.events import choose_events, training_size
+from tacit.audit.outputs import collect_outputs
 from tacit.audit.scores import bit_positions
 from tacit.audit.statistical import audit
 from tacit.errors import ParameterError
@@ -93,6 +95,100 @@ def test_the_width_is_that_of_the_best_test():
     # sqrt((1-p)/(p n) + (1-q)/(q n)) = sqrt((0.3679 + 2.7183)/1e5) = 0.005555; times 1.645 that is 0.00914
     bound = lower_confidence_bound(Claim.epsilon(1), 73106, 26894, 100_000, 0.05, spending=_SPENDINGS[1])
     assert 1 - bound == pytest.approx(0.00914, rel=0.1)
+
+
+# What is learned: no output that is counted has a part in it.
+
+
+def recorded(one, other):
+    """A mechanism that gives these outputs."""
+    sides = iter((one, other))
+    return lambda data, size: next(sides)
+
+
+def learned(one, other):
+    """Where learning ends, and what it has learned."""
+    outputs = collect_outputs(recorded(one, other), (1, 0), len(one), np.random.default_rng(0), lambda share: None)
+    start = training_size(outputs, len(one))
+    seen = [side.part(0, start) for side in outputs.lay_out(start)]
+    claim, rng = Claim.epsilon(0.5), np.random.default_rng(1)
+    checks = choose_events(seen[0], seen[1], claim, len(one) - start, 0.01, rng)
+    return start, [
+        (check.event.score.family, check.event.threshold, check.event.under_one, check.miss, check.weight)
+        for check in checks
+    ]
+
+
+def pairs(count, seed):
+    """A number that says nothing, beside the answer of randomized response of epsilon 1."""
+    rng = np.random.default_rng(seed)
+    return [
+        [
+            (float(x), "yes" if said else "no")
+            for x, said in zip(rng.random(count), response(bit, count, rng), strict=True)
+        ]
+        for bit in (1, 0)
+    ]
+
+
+# What outputs become once learning has ended.
+LATER = {
+    "numbers": lambda place: place + 2,
+    "texts": lambda place: f"odd {place}",
+    "rows": lambda place: (0.5, f"odd {place}"),
+    "nothing": lambda place: None,
+    "longer rows": lambda place: (0.5, "yes", place, "more"),
+    "huge integers": lambda place: 10 ** (400 + place),
+    "no rows": lambda place: (),
+}
+
+
+@pytest.mark.parametrize("count", [101, 2_000])
+@pytest.mark.parametrize("later", LATER)
+def test_no_output_that_is_counted_changes_what_is_learned(count, later):
+    rng = np.random.default_rng(count)
+    bits = [response(bit, count, rng).tolist() for bit in (1, 0)]
+    scores = [[int(1.5e308), *rng.normal(size=count - 1).tolist()] for _ in range(2)]
+    empty = [[*[()] * (count - 1), 1], [()] * count]  # not all of them: then there is no audit
+    for sides in (bits, pairs(count, count), scores, empty):
+        start, expected = learned(*sides)
+        changed = [[*side[:start], *map(LATER[later], range(count - start))] for side in sides]
+        if sides is not empty or later != "no rows":
+            assert learned(*changed) == (start, expected)
+
+
+def test_an_output_that_is_learned_from_changes_what_is_learned():
+    # power of the test above: one output fewer is kept
+    sides = pairs(2_000, 3)
+    start, expected = learned(*sides)
+    rows = [[*side[: start - 40], *map(LATER["rows"], range(2_000 - start + 40))] for side in sides]
+    assert learned(*rows) != (start, expected)
+
+
+def test_a_batch_lays_out_each_output_by_itself():
+    # an integer below the largest double is not cut because a later one overflows
+    def first_number(last):
+        side = [int(1.5e308), last]
+        outputs = collect_outputs(recorded(side, side), (1, 0), 2, np.random.default_rng(0), lambda share: None)
+        return outputs.lay_out(1)[0].numbers[0, 0]
+
+    assert first_number(1) == first_number(10**400) == 1.5e308
+
+
+def test_where_learning_ends_is_up_to_no_output_that_is_counted():
+    one, other = (np.random.default_rng(5).integers(0, 2, (2, 10_000))).tolist()
+    plain = audit(recorded(list(one), list(other)), 1, 0, Claim.epsilon(1), samples=10_000)
+    one[700:703] = 7, 8, 9
+    assert audit(recorded(one, other), 1, 0, Claim.epsilon(1), samples=10_000).trials == plain.trials == 9_500
+
+
+def test_labels_that_come_last_choose_no_event():
+    one, other = pairs(2_000, 4)
+    plain = audit(recorded(list(one), list(other)), 1, 0, Claim.epsilon(1), samples=2_000)
+    one[-20:] = [(number, f"odd {place}") for place, (number, _) in enumerate(one[-20:])]
+    found = audit(recorded(one, other), 1, 0, Claim.epsilon(1), samples=2_000)
+    events = {"output[1] is 'yes'", "output[1] is not 'yes'"}  # the event or its complement: counts say which is told
+    assert plain.event in events and found.event in events
 
 
 # Figures.

@@ -10,13 +10,14 @@ import numpy.typing as npt
 
 from tacit.audit.bound import ErrorAllocation, choose_allocation, choose_weight, lower_confidence_bound
 from tacit.audit.claim import Claim, Reals
-from tacit.audit.outputs import OutputSample
+from tacit.audit.outputs import CollectedOutputs, OutputSample
 from tacit.audit.scores import MAX_TABULATED, Score, learn_scores
 
 Flags = npt.NDArray[np.bool_]
 
 _TINY = 3  # different outputs
-_LEAST_LOOKED_AT = 500
+_LEAST_SHARE = 0.02  # of the samples, to learn from
+_LEAST_LEARNED_FROM, _MOST_LOOKED_AT = 500, 2000
 _THRESHOLDS = 50  # from either end of a score
 _CELLS = 6
 _CAUTIOUS, _BOLD = 2.5, 0.5  # standard deviations of the outputs looked at, by which a forecast is lowered
@@ -55,13 +56,22 @@ class EventTest:
     spending: ErrorAllocation
 
 
-def training_size(one: OutputSample, other: OutputSample) -> int:
-    """How many outputs a side to learn from: few where there are few different ones, more for vectors."""
-    samples = len(one)
-    first = max(1, min(samples // 10, 2000))
-    kinds = len(np.unique(np.concatenate([side.part(0, first).keys() for side in (one, other)])))
-    share = 0.02 if kinds <= _TINY else 0.1 if kinds <= MAX_TABULATED else 0.125 if one.is_scalar else 0.3
-    return min(max(int(samples * share), min(samples // 5, _LEAST_LOOKED_AT)), 100_000)
+def training_size(outputs: CollectedOutputs, samples: int) -> int:
+    """How many outputs a side to learn from: few where there are few different ones, more for vectors.
+
+    **Theorem.** It is a stopping time: whether it is n depends on the first n outputs of both sides alone. Proof: no
+    size is below that of the least share, and only so many outputs are looked at.
+    """
+    first = min(_size(samples, _LEAST_SHARE), _MOST_LOOKED_AT)
+    one, other = outputs.first(first).lay_out(first)
+    kinds = len(np.unique(np.concatenate([one.keys(), other.keys()])))
+    if kinds <= _TINY:
+        return _size(samples, _LEAST_SHARE)
+    return _size(samples, 0.1 if kinds <= MAX_TABULATED else 0.125 if one.is_scalar else 0.3)
+
+
+def _size(samples: int, share: float) -> int:
+    return min(max(int(samples * share), min(samples // 5, _LEAST_LEARNED_FROM)), 100_000)
 
 
 def choose_events(

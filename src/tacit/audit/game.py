@@ -136,7 +136,7 @@ def play_game(
         raise ParameterError("rounds", f"{count} are too few", fix=f"play {MIN_ROUNDS} or more, 10,000 say")
     draws, coins, learner = (np.random.default_rng([to_integer("seed", seed, least=0), stream]) for stream in range(3))
     school = max(count // (_LEARNED - 1), MIN_ROUNDS // 2)
-    sides = collect_outputs(mechanism, (one, other), school + count, draws, lambda share: None)
+    sides = collect_outputs(mechanism, (one, other), school + count, draws, lambda share: None).lay_out(school)
     score, threshold = _train_guesser(sides[0].part(0, school), sides[1].part(0, school), learner)
     guesses = [score.of(side.part(school, school + count)) >= threshold for side in sides]
     picked = coins.random(count) < 0.5  # one

@@ -8,6 +8,7 @@ it is a number in some outputs only.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -43,7 +44,7 @@ class Label:
 
 _BOOLEAN, _INTEGER, _NUMBER = (Label(kind, numeric=True) for kind in ("a boolean", "an integer", "a number"))
 _KINDS = {"b": _BOOLEAN, "i": _INTEGER, "u": _INTEGER, "f": _NUMBER}
-_NAN, _NOTHING = Label("NaN"), Label("nothing")
+_NAN, _NOTHING, _OTHER = Label("NaN"), Label("nothing"), Label("another value")
 
 
 @dataclass(frozen=True)
@@ -62,15 +63,14 @@ class Raised:
 class OutputSample:
     """Outputs of one side, a row each. Category codes mean the same on both sides: places in `labels`.
 
-    A number is -inf where an output has none in that place; the code tells what it has instead. `share` is the part of
-    the probability of a wrong bound that may be spent on these outputs.
+    A number is -inf where an output has none in that place; the code tells what it has instead. The code after the last
+    label stands for every other one.
     """
 
     numbers: Reals
     codes: Codes
     labels: tuple[list[Any], ...]
     places: tuple[int, ...]  # of each column in the output, the numbers first
-    share: float = 1.0
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -123,7 +123,8 @@ class OutputSample:
             if column < numeric:
                 shown[place] = f"{self.numbers[row, column]:.17g}"
                 continue
-            label = self.labels[column - numeric][self.codes[row, column - numeric]]
+            labels, code = self.labels[column - numeric], self.codes[row, column - numeric]
+            label = labels[code] if code < len(labels) else _OTHER
             if place == _FORM or _is_kind(label):
                 continue
             shown[place] = f"{str(label) if isinstance(label, str) else label!r:.40}"
@@ -150,13 +151,13 @@ def collect_outputs(
     samples: int,
     rng: np.random.Generator,
     progress: Progress,
-) -> tuple[OutputSample, OutputSample]:
+) -> CollectedOutputs:
     """So many outputs for each of the two inputs, in turns, so that what drifts drifts on both sides.
 
     Every call has a copy of its input to itself. An exception is an outcome; where a call for many outputs raises one,
     it belongs to none of them, and all are asked for again, one by one.
 
-    **Theorem.** Let outputs be independent, and a bound wrong with probability at most m times their `share`. Then it
+    **Theorem.** Let outputs be independent, and a bound wrong with probability at most m times the `share`. Then it
     is wrong with probability at most m, asked again or not. Proof: a call for many gives what so many calls for one
     give, unless one of these raises. So with calls for one, the event "none raises and the bound of these outputs is
     wrong" has probability at most (1 - _AGAIN) m, and it is what happens where nothing is asked again. Where it is,
@@ -171,14 +172,15 @@ def collect_outputs(
         done = max(done, share)  # what is asked again goes back, and progress does not
         progress(done)
 
-    def gather(ask: Callable[[Any, int], Any], step: int, share: float) -> tuple[OutputSample, OutputSample]:
+    def gather(ask: Callable[[Any, int], Any], step: int, share: float) -> CollectedOutputs:
         chunks: tuple[list[_Chunk], list[_Chunk]] = ([], [])
         for start in range(0, samples, step):
             count = min(step, samples - start)
             for side in (0, 1):
                 chunks[side].append(_Chunk.of(ask(fresh[side], count)))
             say((start + count) / samples)
-        return _laid_out(chunks, share)
+        _check([*chunks[0], *chunks[1]])
+        return CollectedOutputs(chunks, share)
 
     def one_by_one(copy: Callable[[], Any], count: int) -> list[Any]:
         return [_outcome(call, copy) for _ in range(count)]
@@ -255,6 +257,13 @@ class _Column:
     numbers: Reals | None
     labels: list[Any]
 
+    def first(self, count: int) -> _Column:
+        """That of the first so many outputs."""
+        return _Column(
+            None if self.numbers is None else self.numbers[:count],
+            self.labels if len(self.labels) == 1 else self.labels[:count],
+        )
+
 
 @dataclass(frozen=True)
 class _Chunk:
@@ -287,6 +296,79 @@ class _Chunk:
         }
         raised = tuple(value for value in values if isinstance(value, Raised))
         return cls(len(values), columns | {_FORM: _Column(None, forms)}, raised)
+
+    def first(self, count: int) -> _Chunk:
+        """The first so many outputs."""
+        if count >= self.count:
+            return self
+        return _Chunk(count, {place: column.first(count) for place, column in self.columns.items()})
+
+
+@dataclass(frozen=True)
+class CollectedOutputs:
+    """The outputs of both sides in the order in which they came.
+
+    `share` is the part of the probability of a wrong bound that may be spent on these outputs.
+    """
+
+    chunks: tuple[list[_Chunk], list[_Chunk]]
+    share: float = 1.0
+
+    def first(self, count: int) -> CollectedOutputs:
+        """The first so many outputs of each side."""
+        return CollectedOutputs((_first(self.chunks[0], count), _first(self.chunks[1], count)), self.share)
+
+    def lay_out(self, learned: int) -> tuple[OutputSample, OutputSample]:
+        """Both sides in the same columns: of numbers where there are any, of categories where there is more than one.
+
+        **Theorem.** Which columns there are and which label each code has are functions of the first `learned` outputs
+        of both sides, and each row is a function of these and of its own output. So, given these, the later rows of
+        independent outputs are independent. Proof: only these outputs are looked at before the columns are fixed; a
+        label or a place that only later ones have is not among them, and has the last code or no column.
+        """
+        nothing = _Column(None, [_NOTHING])
+        seen = [chunk for side in self.chunks for chunk in _first(side, learned)]
+        numeric: list[int] = []
+        books: dict[int, dict[Any, int]] = {}
+        for place in sorted({place for chunk in seen for place in chunk.columns}, key=lambda at: (at == _FORM, at)):
+            book: dict[Any, int] = {}
+            for chunk in seen:
+                for label in chunk.columns.get(place, nothing).labels:
+                    book.setdefault(label, len(book))
+            if all(label is _NOTHING for label in book):
+                continue  # a later output of the same call has this place
+            has_numbers = any(_is_kind(label) or label is _NAN for label in book)
+            if has_numbers:
+                numeric.append(place)
+            if len(book) > 1 or not (has_numbers or (place == _FORM and (numeric or books))):
+                books[place] = book
+
+        def side(own: list[_Chunk]) -> OutputSample:
+            numbers = [np.concatenate([_numbers(chunk, place) for chunk in own]) for place in numeric]
+            codes = [
+                np.concatenate([_codes(chunk, chunk.columns.get(place, nothing), book) for chunk in own])
+                for place, book in books.items()
+            ]
+            rows = sum(chunk.count for chunk in own)
+            return OutputSample(
+                _stack_columns(numbers, rows, np.float64),
+                _stack_columns(codes, rows, np.int64),
+                tuple(list(book) for book in books.values()),
+                (*numeric, *books),
+            )
+
+        return side(self.chunks[0]), side(self.chunks[1])
+
+
+def _first(chunks: list[_Chunk], count: int) -> list[_Chunk]:
+    """The first so many outputs of one side."""
+    found = []
+    for chunk in chunks:
+        if count <= 0:
+            break
+        found.append(chunk.first(count))
+        count -= chunk.count
+    return found
 
 
 def _taken_apart(value: Any, cells: list[Any]) -> str:
@@ -350,44 +432,6 @@ def _is_kind(label: Any) -> bool:
     return isinstance(label, Label) and label.numeric
 
 
-def _laid_out(sides: tuple[list[_Chunk], list[_Chunk]], share: float) -> tuple[OutputSample, OutputSample]:
-    """Both sides in the same columns: of numbers where there are any, of categories where there is more than one."""
-    chunks = [*sides[0], *sides[1]]
-    _check(chunks)
-    nothing = _Column(None, [_NOTHING])
-    numeric, books = [], {}
-    for place in sorted(
-        {place for chunk in chunks for place in chunk.columns}, key=lambda place: (place == _FORM, place)
-    ):
-        columns = [chunk.columns.get(place, nothing) for chunk in chunks]
-        book: dict[Any, int] = {}
-        for column in columns:
-            for label in column.labels:
-                book.setdefault(label, len(book))
-        has_numbers = any(column.numbers is not None for column in columns)
-        if has_numbers:
-            numeric.append(place)
-        if len(book) > 1 or not (has_numbers or place == _FORM):
-            books[place] = book
-
-    def side(own: list[_Chunk]) -> OutputSample:
-        numbers = [np.concatenate([_numbers(chunk, place) for chunk in own]) for place in numeric]
-        codes = [
-            np.concatenate([_codes(chunk, chunk.columns.get(place, nothing), book) for chunk in own])
-            for place, book in books.items()
-        ]
-        rows = sum(chunk.count for chunk in own)
-        return OutputSample(
-            _stack_columns(numbers, rows, np.float64),
-            _stack_columns(codes, rows, np.int64),
-            tuple(list(book) for book in books.values()),
-            (*numeric, *books),
-            share,
-        )
-
-    return side(sides[0]), side(sides[1])
-
-
 def _check(chunks: list[_Chunk]) -> None:
     """A mechanism that gives nothing at all, or fails always in the same way, has not been called as it should be."""
     if not any(set(chunk.columns) - {_FORM} for chunk in chunks):
@@ -409,16 +453,23 @@ def _numbers(chunk: _Chunk, place: int) -> Reals:
 
 def _codes(chunk: _Chunk, column: _Column, book: dict[Any, int]) -> Codes:
     if len(column.labels) == 1:
-        return np.full(chunk.count, book[column.labels[0]], dtype=np.int64)
-    return np.array([book[label] for label in column.labels], dtype=np.int64)
+        return np.full(chunk.count, book.get(column.labels[0], len(book)), dtype=np.int64)
+    return np.array([book.get(label, len(book)) for label in column.labels], dtype=np.int64)
 
 
 def _floats(values: list[Any]) -> Reals:
     try:
         return np.array(values, dtype=np.float64)
     except OverflowError:  # integers beyond a double
-        limit = 1e308
-        return np.array([v if isinstance(v, float) else float(min(max(v, -limit), limit)) for v in values])
+        return np.array([_float(value) for value in values])
+
+
+def _float(value: Any) -> float:
+    """The number as a double, or the largest one: what it becomes is up to no other output."""
+    try:
+        return float(value)
+    except OverflowError:
+        return sys.float_info.max if value > 0 else -sys.float_info.max
 
 
 def _stack_columns(columns: list[Any], rows: int, kind: type[Any]) -> Any:

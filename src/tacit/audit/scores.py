@@ -131,10 +131,13 @@ def _category(table: _Table, column: int) -> Callable[[OutputSample], Reals]:
 
 def _category_words(name: str, labels: list[object], ratios: list[float]) -> Callable[[float, bool], str]:
     def words(threshold: float, inside: bool) -> str:
-        chosen = [label for label, ratio in zip(labels, ratios, strict=True) if (ratio >= threshold) == inside]
+        unseen = (threshold <= 0) == inside  # a label that was not seen has the score 0
+        chosen = [
+            label for label, ratio in zip(labels, ratios, strict=True) if (ratio >= threshold) == (inside != unseen)
+        ]
         if not 0 < len(chosen) <= _LISTED:
             return _ratio_words(f"what {name} is", threshold, inside)
-        return f"{name} is {' or '.join(f'{label!r:.40}' for label in chosen)}"
+        return f"{name} is {'not ' if unseen else ''}{' or '.join(f'{label!r:.40}' for label in chosen)}"
 
     return words
 

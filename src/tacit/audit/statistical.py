@@ -131,10 +131,12 @@ def audit(
     **Theorem.** If calls are independent, `lower` is above the parameter that the mechanism has on this pair with
     probability at most 1 - confidence, whatever the mechanism. So that is the most a true claim is refuted with.
 
-    **Proof.** Events, weights and error allocations are chosen by a first part of the outputs. Given that part, the
-    rest are independent, the counts of an event in them are binomial, and `lower_confidence_bound` bounds the parameter
-    except with the event's share of 1 - confidence. The shares add up to it, or to less where outputs may have to be
-    drawn again (`collect_outputs`): the union bound. A bound holds both ways round and for the complement
+    **Proof.** Events, weights and error allocations are chosen by a first part of the outputs. Where that part ends
+    (`training_size`) and which columns and labels outputs are read in (`CollectedOutputs.lay_out`) are functions of it
+    too. So, given that part, the rest are independent, the counts of an event in them are binomial, and
+    `lower_confidence_bound` bounds the parameter except with the event's share of 1 - confidence. The shares add up to
+    it, or to less where outputs may have to be drawn again (`collect_outputs`): the union bound. Where every call
+    raises the same, there is no bound, which is not a wrong one. A bound holds both ways round and for the complement
     (`Claim.refuted_by`), so directions need no share of their own.
 
     "Not refuted" proves nothing: another pair, another event or more samples may refute the claim.
@@ -182,10 +184,11 @@ def audit(
     check_inputs_differ(one, other)
     say = progress or (lambda share: None)
     draws, learner = (np.random.default_rng([to_integer("seed", seed, least=0), stream]) for stream in (0, 1))
-    sides = collect_outputs(mechanism, (one, other), count, draws, lambda share: say(_COLLECTED * share))
-    start = training_size(*sides)
+    outputs = collect_outputs(mechanism, (one, other), count, draws, lambda share: say(_COLLECTED * share))
+    start = training_size(outputs, count)
+    sides = outputs.lay_out(start)
     seen, fresh = (tuple(side.part(*part) for side in sides) for part in ((0, start), (start, count)))
-    checks = choose_events(seen[0], seen[1], claim, count - start, (1 - sure) * sides[0].share, learner)
+    checks = choose_events(seen[0], seen[1], claim, count - start, (1 - sure) * outputs.share, learner)
     say(_LEARNED)
     findings = []
     for check in checks:

@@ -321,8 +321,11 @@ def test_a_cap_below_what_is_spent_is_not_what_check_promises(tacit, folder):
     lowered = text.replace("epsilon = 2", "epsilon = 0.4").replace("epsilon = 1", "epsilon = 0.4")
     policy.write_text(lowered.replace("delta = 1e-6", "delta = 0"))
     shown = tacit("check", "-p", policy).stdout
-    assert "at most exp(0.5). The caps of single analysts (epsilon: ada 0.5 spent already; ben 0.4)" in shown
-    assert "· privacy.epsilon: 0.5 is spent already, more than 0.4:" in shown
+    assert (
+        "at most exp(0.5), plus 1e-6. The caps of single analysts (epsilon: ada up to 0.5 spent already; ben 0.4)"
+        in shown
+    )
+    assert "· privacy.epsilon: up to 0.5 is spent already, more than 0.4:" in shown
     (folder / "t.ledger").write_bytes(b"this is no ledger" * 100)
     shown = tacit("check", "-p", policy)
     assert (shown.returncode, "at most exp(0.4), counted from an empty ledger." in shown.stdout) == (0, True)

@@ -10,7 +10,7 @@ from tests.ledger.conftest import REFUSED_BY_THE_DATABASE, by_hand, grains, limi
 
 from tacit.accounting.filters import LARGEST, BudgetCharge, compute_charge, compute_limits, is_admitted
 from tacit.errors import ErrorCode, Failed, LedgerError, ParameterError, Refused
-from tacit.ledger.budget import Terms
+from tacit.ledger.budget import BudgetLimits, Terms
 from tacit.ledger.entries import GENESIS, EntryKind
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.reader import LedgerReader
@@ -53,6 +53,19 @@ def test_the_first_entry_records_the_terms(ledger):
     assert (entry.sequence, entry.kind, entry.previous) == (1, EntryKind.OPEN, GENESIS)
     assert Terms.decode(entry.note) == ledger.terms() == Terms(LIMITS)
     assert ledger.head() == entry.hash
+
+
+def test_the_highest_caps_are_remembered_filter_by_filter(place):
+    first = BudgetLimits.of(Fraction(3), Fraction(1, 10**9), {"ada": (Fraction(2), Fraction(0))})
+    second = BudgetLimits.of(Fraction(1), Fraction(1, 10**6), {"bo": (Fraction(1), Fraction(0))})
+    for limits_of_the_day in (first, second):
+        Ledger(place, limits_of_the_day).close()
+    with LedgerReader(place) as reader:
+        highest = reader.highest_limits()
+    most = zip(first.overall.grains, second.overall.grains, strict=True)
+    assert highest[""].grains == tuple(max(pair) for pair in most)
+    assert highest[""] not in {first.overall, second.overall}
+    assert (highest["ada"], highest["bo"]) == (compute_limits(2, 0), compute_limits(1, 0))
 
 
 def test_a_charge_counts_for_the_analyst_and_for_all(ledger):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.policy.test_check import QUIET, WARDS
 
-from tacit.accounting.filters import LARGEST, BudgetCharge, compute_charge, compute_limits, is_admitted
+from tacit.accounting.filters import LARGEST, BudgetCharge, FilterLimits, compute_charge, compute_limits, is_admitted
 from tacit.policy.load import load
 from tacit.policy.model import PrivacyBudget
 from tacit.policy.promise import RecordedSpending, describe_guarantee, effective_budget, find_overspent
@@ -17,6 +17,7 @@ from tacit.privacy.loss import ApproximateDp, GaussianNoise, LaplaceNoise
 
 CLINIC = Path(__file__).parent / "clinic.toml"
 HALF = compute_charge(LaplaceNoise(Fraction(2), 1))  # epsilon 0.5
+OLD = compute_limits(1, Fraction(1, 10**6))
 
 
 def test_the_promise_says_who_is_the_same_and_who_is_nobody():
@@ -77,13 +78,13 @@ def lowered(epsilon: float, delta: float = 1e-6):
 
 
 def test_a_cap_below_what_is_spent_promises_what_is_spent():
-    policy, spent = lowered(0.4), RecordedSpending(HALF, {"ada": HALF})
+    policy, spent = lowered(0.4), RecordedSpending(HALF, {"ada": HALF}, OLD, {"ada": compute_limits(1, 0)})
     said = describe_guarantee(policy, spent)
-    assert "by a factor of at most exp(0.5), plus 1e-6. The caps of single analysts (epsilon: ada 0.5 spent" in said
+    assert "by a factor of at most exp(0.5), plus 1e-6. The caps of single analysts (epsilon: ada up to 0.5 sp" in said
     assert "empty ledger" not in said
     found = {remark.path: remark.text for remark in find_overspent(policy, spent)}
     assert set(found) == {"privacy.epsilon", "analysts.ada.epsilon"}
-    assert found["privacy.epsilon"].startswith("0.5 is spent already, more than 0.4: what was told stays told")
+    assert found["privacy.epsilon"].startswith("up to 0.5 is spent already, more than 0.4: what was told stays told")
 
 
 def test_a_cap_that_still_holds_is_the_promise():
@@ -97,35 +98,64 @@ def test_a_cap_that_still_holds_is_the_promise():
 def test_a_refreshing_cap_names_what_this_month_has_cost_already():
     policy = load(QUIET | {"analysts": {"ada": {"epsilon": 0.25, "refresh": "monthly"}}})
     said = describe_guarantee(policy, RecordedSpending(HALF, {"ada": HALF}))
-    assert "ada 0.25 in each calendar month and 0.5 in this one already, so 3 over a year" in said
+    assert "ada 0.25 in each calendar month and up to 0.5 in this one already, so 3 over a year" in said
 
 
 def test_a_delta_that_is_spent_already_is_promised():
     spent = compute_charge(ApproximateDp(Fraction(1, 2), Fraction(1, 10**9)))
-    # epsilon 0.5 is within 1, and delta 1e-9 is above 0
-    assert effective_budget(PrivacyBudget(Fraction(1), Fraction(0)), spent) == PrivacyBudget(
+    # epsilon 0.5 is within 1, and delta 1e-9 is above 0; no filter B was ever in force
+    assert effective_budget(PrivacyBudget(Fraction(1), Fraction(0)), spent, FilterLimits.zero()) == PrivacyBudget(
         Fraction(1), Fraction(1, 10**9)
     )
 
 
+def answers(scale: int, count: int) -> BudgetCharge:
+    spent = BudgetCharge.zero()
+    for _ in range(count):
+        spent += compute_charge(LaplaceNoise(Fraction(scale), 1))
+    return spent
+
+
 @pytest.mark.slow
-def test_what_filter_b_admitted_is_promised_by_its_rho():
-    # 400 answers of epsilon 0.01 and rho 0.00005 at most: a sum of 4, and rho 0.02, which is 1.005 at delta 1e-6
-    spent = compute_charge(LaplaceNoise(Fraction(100), 1))
-    for _ in range(399):
-        spent += compute_charge(LaplaceNoise(Fraction(100), 1))
-    found = effective_budget(PrivacyBudget(Fraction(1, 2), Fraction(1, 10**6)), spent)
-    assert found.delta == Fraction(1, 10**6)
-    assert float(found.epsilon) == pytest.approx(epsilon_from_rho(spent.rho / 10**15, 1e-6), abs=2e-6)
-    assert found.epsilon < Fraction(3, 2)
+def test_what_filter_b_admitted_is_promised_by_the_highest_cap():
+    # 400 answers of epsilon 0.01 and rho 0.00005 at most: a sum of 4, and rho 0.02, which is 1.07 at delta 2.5e-7
+    spent, cap = answers(100, 400), PrivacyBudget(Fraction(1, 2), Fraction(1, 10**6))
+    for epsilon in (Fraction(6, 5), Fraction(2), Fraction(3)):
+        highest = compute_limits(epsilon, Fraction(1, 10**6))
+        assert is_admitted(spent, BudgetCharge.zero(), highest)
+        assert effective_budget(cap, spent, highest) == PrivacyBudget(epsilon, Fraction(1, 10**6))
+    # the sum where it is less than what the highest cap allowed
+    assert effective_budget(cap, spent, compute_limits(5, cap.delta)).epsilon == 4
 
 
-def test_gaussian_noise_without_any_delta_has_a_bound_all_the_same():
+@pytest.mark.slow
+@given(st.integers(0, 400), st.integers(0, 400))
+def test_who_stops_when_it_pays_gets_the_same_promise(first, second):
+    # What is promised by filter B is a fact of the caps, and never of the rho that an analyst has spent so far.
+    def after(count):
+        charge = BudgetCharge(LARGEST, 0, 10**11 * count, 0)
+        return effective_budget(cap, charge, compute_limits(2, cap.delta))
+
+    cap = PrivacyBudget(Fraction(1, 1000), Fraction(1, 10**6))
+    assert after(first) == after(second) or 0 in {first, second}
+    assert after(1) == PrivacyBudget(Fraction(2), Fraction(1, 10**6))
+
+
+def test_both_filters_need_their_own_delta():
+    # the higher epsilon was in force with the lower delta: 1e-6 is filter A's half of 2e-6 and B's two quarters
+    one, other = compute_limits(1, Fraction(2, 10**6)), compute_limits(3, Fraction(1, 10**9))
+    highest = FilterLimits(*map(max, one.grains, other.grains))
+    found = effective_budget(PrivacyBudget(Fraction(1, 10), Fraction(0)), HALF + HALF + HALF, highest)
+    assert found == PrivacyBudget(Fraction(3, 2), Fraction(2, 10**6))
+
+
+def test_gaussian_noise_beyond_all_caps_has_a_bound_all_the_same():
     spent = compute_charge(GaussianNoise(Fraction(100), 1))  # a variance of 100: rho is 1/200
     assert spent.epsilon == LARGEST
-    found = effective_budget(PrivacyBudget(Fraction(1, 1000), Fraction(0)), spent)
+    found = effective_budget(PrivacyBudget(Fraction(1, 1000), Fraction(0)), spent, FilterLimits.zero())
     assert found.delta == Fraction(1, 10**6)
-    assert float(found.epsilon) == pytest.approx(epsilon_from_rho(0.005, 1e-6), abs=2e-6)
+    # 5e12 grains of rho are within 2^43
+    assert float(found.epsilon) == pytest.approx(epsilon_from_rho(2**43 / 10**15, 1e-6), abs=2e-6)
 
 
 amounts = st.fractions(0, 4, max_denominator=100)
@@ -138,7 +168,7 @@ def test_the_promise_is_never_below_the_cap_and_nothing_more_is_admitted_above_i
     spent = BudgetCharge.zero()
     for price in prices:
         spent += compute_charge(LaplaceNoise(1 / price, 1))
-    found = effective_budget(cap, spent)
+    found = effective_budget(cap, spent, FilterLimits.zero())
     assert found.epsilon >= cap.epsilon
     assert found.delta == cap.delta
     if found != cap:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.accounting.filters import BudgetStatus
+from tacit.accounting.filters import BudgetStatus, FilterLimits
 from tacit.answers.analyst_budget import describe_standing, standing_to_dict
 from tacit.ledger.budget import OWNER
+from tacit.ledger.entries import ALL_ANALYSTS
 from tacit.ledger.reader import LedgerReader
 from tacit.policy.model import Policy
 from tacit.policy.promise import RecordedSpending
@@ -58,4 +59,5 @@ def load_spent(policy: Policy, ledger: LedgerReader) -> RecordedSpending:
     terms = ledger.terms()
     known = {} if terms is None else terms.limits.analysts
     each = {a.name: ledger.standing(a.name).spent for a in policy.analysts if a.name in known}
-    return RecordedSpending(ledger.overall().spent, each)
+    highest = ledger.highest_limits()
+    return RecordedSpending(ledger.overall().spent, each, highest.pop(ALL_ANALYSTS, FilterLimits.zero()), highest)

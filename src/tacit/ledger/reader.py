@@ -79,6 +79,11 @@ class LedgerReader:
         with self.store.read() as session:
             return LedgerTransaction(session).terms()
 
+    def highest_limits(self) -> dict[str, FilterLimits]:
+        """The most that any caps ever recorded allowed: of each analyst, and of all together under the empty name."""
+        with self.store.read() as session:
+            return LedgerTransaction(session).highest_limits()
+
     def sources(self, key: str) -> list[EpochSource]:
         """The data of every opening under this public key."""
         with self.store.read() as session:

@@ -114,6 +114,15 @@ class LedgerTransaction:
                 found.setdefault(name, set()).add(value)
         return found
 
+    def highest_limits(self) -> dict[str, FilterLimits]:
+        """The most that any caps ever recorded allowed, filter by filter: of each analyst and of all together."""
+        found: dict[str, FilterLimits] = {}
+        for row in self.session.run(f"{_SELECT} WHERE who = ? AND kind = 'open' ORDER BY sequence", (ALL_ANALYSTS,)):
+            limits = _terms(_entry(row)).limits
+            for name, caps in {ALL_ANALYSTS: limits.overall, **{n: g.caps for n, g in limits.analysts.items()}}.items():
+                found[name] = FilterLimits(*map(max, found.get(name, FilterLimits.zero()).grains, caps.grains))
+        return found
+
     def sources(self, key: str) -> list[EpochSource]:
         """The data of every opening under this public key; MACs under another key say nothing."""
         rows = self.session.run(f"{_SELECT} WHERE who = ? AND kind = 'open' ORDER BY sequence", (ALL_ANALYSTS,))

@@ -13,10 +13,12 @@ from tacit.accounting.filters import (
     GRAINS_PER_RHO,
     LARGEST,
     BudgetCharge,
+    FilterLimits,
     compute_limits,
     is_within_basic,
     is_within_zcdp,
 )
+from tacit.accounting.rounding import double_below
 from tacit.arithmetic import format_decimal
 from tacit.policy.check import PolicyAdvice
 from tacit.policy.locate import format_path, quote_string
@@ -29,36 +31,70 @@ _DELTA = Fraction(1, 10**6)  # where Gaussian noise is converted if the policy h
 
 @dataclass(frozen=True)
 class RecordedSpending:
-    """What a ledger has charged: to all together, and to each analyst, in their month where their cap refreshes."""
+    """What a ledger has charged: to all together, and to each analyst, in their month where their cap refreshes.
+
+    `highest` and `highest_each` are the most that any caps ever recorded allowed, filter by filter.
+    """
 
     overall: BudgetCharge
     analysts: Mapping[str, BudgetCharge] = field(default_factory=dict)
+    highest: FilterLimits = FilterLimits.zero()
+    highest_each: Mapping[str, FilterLimits] = field(default_factory=dict)
 
     def of(self, analyst: DeclaredAnalyst) -> BudgetCharge:
         """What one analyst was charged."""
         return self.analysts.get(analyst.name, BudgetCharge.zero())
 
+    def highest_of(self, analyst: DeclaredAnalyst) -> FilterLimits:
+        """The most that any cap of one analyst allowed."""
+        return self.highest_each.get(analyst.name, FilterLimits.zero())
 
-def effective_budget(cap: PrivacyBudget, spent: BudgetCharge) -> PrivacyBudget:
-    """What is promised under a cap where so much is spent already.
 
-    **Theorem.** It bounds all that was told and all that will be. Proof: where a filter is within the cap, it stays so
-    (`accounting/filters.py`), and the cap holds. Where none is, nothing more is admitted, and what was told is bounded
-    by the sums of epsilon and delta, and by the conversion of rho.
+def effective_budget(cap: PrivacyBudget, spent: BudgetCharge, highest: FilterLimits) -> PrivacyBudget:
+    """What is promised under a cap where so much is spent already, and `highest` is the most that caps ever allowed.
+
+    **Theorem.** Let T be a set of outcomes with the same highest limits and the same delta returned, all within the cap
+    or none. Then P[T] is at most the expectation of e^epsilon over T under the neighbor's probabilities, plus delta,
+    where epsilon is what is returned for each outcome: so an analyst gains nothing by choosing when to stop. Proof.
+    Where a filter is within the cap, all that was told was admitted by it too, and all that will be
+    (`accounting/filters.py`). Where none is, nothing more is admitted. Outcomes where filter A's sum is returned: of
+    each answer's distribution all but a mass of its d_i is at most e^{e_i} times the neighbor's; multiply, and add up
+    the d_i, which are at most A's delta. For the others filter B with the limits (rho, delta_b), which are the same on
+    T, accepts all that was told: on T the run is that which it stops, and its rho is converted at a delta of its own.
+    The rho that is spent is not: it depends on the outcome, and who may stop when it suits them could make a conversion
+    of it fail more often than its delta. The union of both needs both deltas.
+
+    Charges beyond all caps are of losses that the owner accepted, or of months that now count together: filter B then
+    has the least limit that holds them, of those that are the highest times a power of two.
     """
     limit = compute_limits(cap.epsilon, cap.delta)
     if is_within_basic(spent, limit) or is_within_zcdp(spent, limit):
         return cap
-    ways = []
-    if spent.epsilon < LARGEST:
-        ways.append((Fraction(spent.epsilon, GRAINS_PER_EPSILON), Fraction(spent.delta_a, GRAINS_PER_DELTA)))
-    keys = Fraction(spent.delta_b, GRAINS_PER_DELTA)
-    if cap.delta > keys or not ways:
-        at = cap.delta - keys if cap.delta > keys else _DELTA
-        converted = epsilon_from_rho(spent.rho / GRAINS_PER_RHO * (1 + 2.0**-50), float(at) * (1 - 2.0**-50))
-        ways.append((Fraction(converted), at + keys))
-    epsilon, delta = min(ways)
-    return PrivacyBudget(max(cap.epsilon, _up(epsilon)), max(cap.delta, delta))
+    most = FilterLimits(*map(max, highest.grains, limit.grains))
+    sums = spent.epsilon < LARGEST and (spent.delta_a <= most.delta_a or not is_within_zcdp(spent, most))
+    ways, delta = [], Fraction(max(most.delta_a, spent.delta_a if sums else 0), GRAINS_PER_DELTA)
+    if sums:
+        ways.append(Fraction(spent.epsilon, GRAINS_PER_EPSILON))
+    if is_within_zcdp(spent, most) or not sums:
+        ways.append(_convert(most, spent.rho))
+    if most.rho or not sums:
+        keys = most.delta_b if sums else max(most.delta_b, spent.delta_b)
+        delta += Fraction(keys, GRAINS_PER_DELTA) + _conversion_delta(most)
+    return PrivacyBudget(max(cap.epsilon, _up(min(ways))), max(cap.delta, delta))
+
+
+def _convert(most: FilterLimits, spent: int) -> Fraction:
+    """The epsilon of filter B at its limit, or at the least power of two times it that holds the rho that is spent."""
+    rho, delta = max(1, most.rho), _conversion_delta(most)
+    while rho < spent:
+        rho *= 2
+    below = min(double_below(delta), float(delta) * (1 - 2.0**-50))
+    return Fraction(epsilon_from_rho(rho / GRAINS_PER_RHO * (1 + 2.0**-50), below))
+
+
+def _conversion_delta(most: FilterLimits) -> Fraction:
+    """Where rho is converted: the share of delta that filter B adds up is that of its conversion too."""
+    return Fraction(most.delta_b, GRAINS_PER_DELTA) or _DELTA
 
 
 def _up(number: Fraction) -> Fraction:
@@ -72,7 +108,7 @@ def describe_guarantee(policy: Policy, spent: RecordedSpending | None = None) ->
     Without that it is the promise of a policy whose ledger is empty, and says so.
     """
     units = "; ".join(_unit(table) for table in policy.tables if not table.public)
-    whole = policy.budget if spent is None else effective_budget(policy.budget, spent.overall)
+    whole = policy.budget if spent is None else effective_budget(policy.budget, spent.overall, spent.highest)
     delta = f", plus {format_decimal(whole.delta)}" if whole.delta else ""
     start = ", counted from an empty ledger" if spent is None else ""
     return (
@@ -86,15 +122,15 @@ def describe_guarantee(policy: Policy, spent: RecordedSpending | None = None) ->
 
 def find_overspent(policy: Policy, spent: RecordedSpending) -> Iterator[PolicyAdvice]:
     """Where more is spent than a cap, so that the cap is no promise: it was lowered later, or a loss was charged."""
-    each: list[tuple[tuple[str, ...], PrivacyBudget, BudgetCharge]] = [(("privacy",), policy.budget, spent.overall)]
-    each += [(("analysts", a.name), a.budget, spent.of(a)) for a in policy.analysts]
-    for path, cap, cost in each:
-        bound = effective_budget(cap, cost)
+    each = [(("privacy",), policy.budget, effective_budget(policy.budget, spent.overall, spent.highest))]
+    each += [(("analysts", a.name), a.budget, _of_analyst(a, spent)) for a in policy.analysts]
+    for path, cap, bound in each:
         for name in ("epsilon", "delta"):
             has, had = getattr(cap, name), getattr(bound, name)
             if had > has:
-                text = f"{format_decimal(had)} is spent already, more than {format_decimal(has)}"
-                more = "what was told stays told, so the promise is of what is spent, and nothing more is admitted"
+                text = f"up to {format_decimal(had)} is spent already, more than {format_decimal(has)}"
+                more = "what was told stays told, so the promise is of what an earlier cap allowed or of what is spent"
+                more += ", and nothing more is admitted"
                 yield PolicyAdvice(format_path((*path, name)), f"{text}: {more}")
 
 
@@ -143,12 +179,18 @@ def _caps(policy: Policy, spent: RecordedSpending | None) -> str:
 def _cap(analyst: DeclaredAnalyst, spent: RecordedSpending | None) -> str:
     """A cap that refreshes is a promise about each month, and over several months these add up."""
     epsilon = analyst.budget.epsilon
-    bound = epsilon if spent is None else effective_budget(analyst.budget, spent.of(analyst)).epsilon
+    bound = epsilon if spent is None else _of_analyst(analyst, spent).epsilon
     if not analyst.monthly:
-        return f"{analyst.name} {format_decimal(bound)}" + (" spent already" if bound > epsilon else "")
-    now = f" and {format_decimal(bound)} in this one already" if bound > epsilon else ""
+        said = f"{format_decimal(bound)}"
+        return f"{analyst.name} up to {said} spent already" if bound > epsilon else f"{analyst.name} {said}"
+    now = f" and up to {format_decimal(bound)} in this one already" if bound > epsilon else ""
     year = f"so {format_decimal(12 * epsilon)} over a year"
     return f"{analyst.name} {format_decimal(epsilon)} in each calendar month{now}, {year}"
+
+
+def _of_analyst(analyst: DeclaredAnalyst, spent: RecordedSpending) -> PrivacyBudget:
+    """What is promised of what one analyst is told alone."""
+    return effective_budget(analyst.budget, spent.of(analyst), spent.highest_of(analyst))
 
 
 def _live(policy: Policy) -> str:

@@ -162,3 +162,22 @@ def test_searches_are_cloned_and_pickled():
     back = pickle.loads(pickle.dumps(found))
     assert back.predict(ROWS).tolist() == found.predict(ROWS).tolist()
     assert clone(found).fit(ROWS, SIDE).best_score_ == found.best_score_  # the same seed
+
+
+@pytest.mark.parametrize("columns", [3, 10])
+def test_the_points_of_a_row_do_not_depend_on_other_rows(columns):
+    # Rows whose score is a rounding error: a matrix product gave it another sign where there were fewer rows or more.
+    model = logistic(epsilon=1, delta=0, rows=1000, fit_intercept=False, scaling="bounds", method="output")
+    plan, rng, tried = model.plan(columns), np.random.default_rng(0), 0
+    for _ in range(400):
+        weights = np.rint(rng.normal(size=columns) * 2**30) / 2**30
+        row = rng.uniform(-1, 1, size=columns)
+        row[-1] = -(row[:-1] @ weights[:-1]) / weights[-1]
+        if abs(row[-1]) > 1:
+            continue
+        tried += 1
+        model.take(plan, weights)
+        table, side = np.repeat(row[None], 7, axis=0), np.ones(7, dtype=int)
+        points = [room._score_rows(model, table[:count], side[:count])[0] for count in range(1, 8)]
+        assert points in ([0] * 7, [*range(1, 8)])
+    assert tried > 100

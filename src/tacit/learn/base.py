@@ -27,6 +27,7 @@ from tacit.learn.method import Method
 from tacit.learn.moments import SufficientStatistics
 from tacit.learn.problem import RiskMinimization
 from tacit.learn.read_rows import read_fit_rows, read_new_rows
+from tacit.learn.row_sums import multiply_rows
 from tacit.learn.signal import compute_noise_to_signal, warn_of_noise
 from tacit.privacy.guarantee import DpGuarantee
 from tacit.privacy.loss import Compose, Loss
@@ -262,10 +263,10 @@ class PrivateLinearModel(PrivateEstimator):
         return tags
 
     def _scores(self, X: npt.ArrayLike) -> Array:
-        """x coef + intercept for each row, read as the rows of the fit were."""
+        """x coef + intercept for each row, read as the rows of the fit were; a function of that row alone."""
         check_is_fitted(self)
         features = read_new_rows(self, X)
-        return np.asarray(self._facts.read_unscaled(features) @ self.coef_.T + self.intercept_)
+        return np.asarray(multiply_rows(self._facts.read_unscaled(features), self.coef_.T) + self.intercept_)
 
     def _finite(self) -> bool | str:
         return True if self.missing == "error" else "allow-nan"

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from tacit.arithmetic import to_integer
 from tacit.errors import ParameterError
 from tacit.learn.losses import Array, ConvexLoss
+from tacit.learn.row_sums import square_lengths
 from tacit.privacy.unit import Neighbors
 
 _UNIT = 2.0**-53  # the relative error of one rounding
@@ -151,13 +152,13 @@ def column_scaling(lower: npt.ArrayLike, upper: npt.ArrayLike, columns: int) -> 
 def clip_row_norms(features: Array, norm: float) -> Array:
     """The rows x min(1, norm/|x|): the same array where no row is too long, otherwise a copy.
 
-    **Theorem.** No row that is returned is longer than `norm`, as a real number. Proof: with e = (d + 8) u, u the unit
+    **Theorem.** Each row that is returned is a function of the row that was given, whatever the others and the layout
+    are, and no row is longer than `norm`, as a real number. Proof: `add_columns` adds up a row by itself; with e = (d + 8) u, u the unit
     roundoff, the computed length of d numbers has a relative error below e, in any order of summation. A row stays if
     that is at most norm (1 - 2e); otherwise it is scaled to norm (1 - 4e) and rounded, and then it would stay.
     """
     slack = (features.shape[1] + 8) * _UNIT
-    with np.errstate(over="ignore"):
-        lengths = np.sqrt(np.einsum("ij,ij->i", features, features))
+    lengths = np.sqrt(square_lengths(features))
     if not np.all(np.isfinite(lengths)):
         if not np.all(np.isfinite(features)):
             raise ParameterError("features", "are not finite", fix="declare bounds, and what NaN is read as")

@@ -349,7 +349,11 @@ def _run_trials(
 
 
 def _score_rows(model: PrivateLinearModel, features: Array, target: Array) -> tuple[int, int]:
-    """The points of all rows together, and the most that one can have. Of no rows it is 0: no error tells of it."""
+    """The points of all rows together, and the most that one can have. Of no rows it is 0: no error tells of it.
+
+    **Theorem.** A row that is added or removed changes the points by at most the most of one. Proof: the points of a
+    row are a function of that row and the model, since its scores are (`row_sums.add_columns`), not of other rows.
+    """
     if not len(target):
         return 0, model._most_points
     points, most = model._points(features, target)

@@ -16,6 +16,7 @@ from itertools import islice
 import numpy as np
 
 from tacit.learn.losses import Array
+from tacit.learn.row_sums import square_lengths
 
 ROW_BITS = 20  # a length of one is 2^20 units
 EXPONENT = 2 * ROW_BITS  # products of two numbers in units are in units of 2^-40
@@ -103,7 +104,8 @@ def _rows_in_units(vectors: Array, bound: float) -> Array:
     """Those of a block of rows."""
     found = on_grid(vectors, 2.0**ROW_BITS / bound, 2**ROW_BITS)
     while True:
-        square = np.einsum("ij,ij->i", found, found)
+        exact = found.shape[1] <= _BLOCK  # then no sum of whole squares is rounded, in any order
+        square = np.einsum("ij,ij->i", found, found) if exact else square_lengths(found)
         long = square > 4.0**ROW_BITS
         if not long.any():
             return found

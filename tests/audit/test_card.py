@@ -9,9 +9,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 from typer.testing import CliRunner
 
 from tacit.audit import AuditCard, Claim, audit, audit_canary_scores, make_audit_card, measure_detection
+from tacit.audit.detection import CONFIDENCE, EXCESSES, FOUND_SHARE, POWER, RUNS
 from tacit.cli.audit import _strip_secrets
 from tacit.cli.main import app
 from tacit.errors import ParameterError
@@ -37,6 +39,13 @@ def test_the_stated_breach_is_found_and_a_tenth_of_it_is_not():
     assert sum(caught) >= 14
     missed = [audit(response(1 + excess / 10), 1, 0, claim, samples=SAMPLES, seed=100 + s).is_refuted for s in range(5)]
     assert sum(missed) <= 1
+
+
+def test_the_stated_power_holds_for_all_multiples_together():
+    # at a power of 0.8, 35 or 36 of 36 are refuted with 0.8^36 + 36 0.2 0.8^35 = 0.00325; 15 times that is 0.0487
+    by_chance = binom.sf(POWER - 1, RUNS, FOUND_SHARE)
+    assert by_chance == pytest.approx(0.00325, abs=1e-5)
+    assert len(EXCESSES) * by_chance <= 1 - CONFIDENCE
 
 
 def test_more_samples_find_less():

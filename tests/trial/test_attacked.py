@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from tacit.plan.bind_question import plan_for
 from tacit.policy.load import load
 from tacit.privacy.unit import Neighbors
 from tacit.trial.attack_comparison import attack_policy
-from tacit.trial.attack_report import SIGNIFICANCE
+from tacit.trial.attack_report import SIGNIFICANCE, AttackReport
 from tacit.trial.target import generate_target
 from tacit.trial.unprotected import UnprotectedDatabase
 
@@ -108,7 +109,7 @@ def test_unprotected_every_secret_is_out(attacked):
 
 @pytest.mark.slow
 def test_protected_no_more_is_recovered_than_the_promise_allows(attacked):
-    # The right guesses are at most binomial: three lines alarm falsely with probability 3e-9 at most.
+    # The right guesses are at most binomial: three lines alarm falsely with probability 1e-9 at most, a third each.
     most = {Neighbors.REPLACE: 0.7310585786, Neighbors.ADD_REMOVE: 0.8807970780}[attacked.neighbors]
     for line in attacked.lines:
         assert line.most == pytest.approx(most)
@@ -140,6 +141,16 @@ def test_more_than_the_promise_allows_is_seen():
     assert promised.chance < SIGNIFICANCE
     assert replace(found, lines=(promised,)).is_refuted
     assert "the promise is broken" in replace(found, lines=(promised,)).verdict
+
+
+def test_all_attacks_together_share_the_probability_of_a_false_alarm():
+    def is_refuted(*chances):
+        lines = [SimpleNamespace(chance=chance) for chance in chances]
+        return AttackReport(None, 1.0, Neighbors.REPLACE, lines, None, None, None, "", 1.0).is_refuted
+
+    # three attacks have a third of 1e-9 each
+    assert [is_refuted(1, 1, chance) for chance in (9e-10, 3.4e-10, 3.3e-10)] == [False, False, True]
+    assert is_refuted(9e-10) and not is_refuted(1.1e-9)
 
 
 @pytest.mark.slow

@@ -49,9 +49,9 @@ th { font-weight: 600; }
 _MEANING = (
     "Refuted is strong: it happens to a true claim with at most the probability that the confidence leaves, in each "
     "audit. Not refuted is no proof: these inputs and these events showed nothing beyond the claim. The last column "
-    "says how large a breach the audit finds nine times in ten, measured by auditing a mechanism of known parameter in "
-    "the same way; one that leaks as much by rarer events may be found less often. Anyone can write such a page: who "
-    "has to be sure repeats the audits."
+    "says how large a breach the audit finds more often than four times in five, with confidence 95 %, measured by "
+    "auditing a mechanism of known parameter in the same way; one that leaks as much by rarer events may be found less "
+    "often. Anyone can write such a page: who has to be sure repeats the audits."
 )
 
 
@@ -66,13 +66,13 @@ class CardEntry:
     result : AuditResult or TrainingAudit
         The result of the audit.
     detection : Detection
-        The least breach that an audit of this size finds nine times in ten.
+        The least breach that an audit of this size finds more often than four times in five.
 
     Examples
     --------
     >>> from tacit.audit.claim import Claim
     >>> audited = AuditResult(Claim.epsilon(1), 0.93, 0.99, 10_000, "output >= 1", 7_000, 2_800, 9_800)
-    >>> CardEntry("a count", audited, Detection("randomized response", 1.1, 20, 20)).size
+    >>> CardEntry("a count", audited, Detection("randomized response", 1.1, 36, 36)).size
     '10,000 samples a side'
     """
 

@@ -153,9 +153,10 @@ def clip_row_norms(features: Array, norm: float) -> Array:
     """The rows x min(1, norm/|x|): the same array where no row is too long, otherwise a copy.
 
     **Theorem.** Each row that is returned is a function of the row that was given, whatever the others and the layout
-    are, and no row is longer than `norm`, as a real number. Proof: `add_columns` adds up a row by itself; with e = (d + 8) u, u the unit
-    roundoff, the computed length of d numbers has a relative error below e, in any order of summation. A row stays if
-    that is at most norm (1 - 2e); otherwise it is scaled to norm (1 - 4e) and rounded, and then it would stay.
+    are, and no row is longer than `norm`, as a real number. Proof: `add_columns` adds up a row by itself. With
+    e = (d + 8) u, u the unit roundoff, the computed length of d numbers has a relative error below e, in any order of
+    summation. A row stays if that is at most norm (1 - 2e); otherwise it is scaled to norm (1 - 4e) and rounded, and
+    then it would stay.
     """
     slack = (features.shape[1] + 8) * _UNIT
     lengths = np.sqrt(square_lengths(features))

@@ -122,6 +122,7 @@ def describe_guarantee(policy: Policy, spent: RecordedSpending | None = None) ->
 
 def find_overspent(policy: Policy, spent: RecordedSpending) -> Iterator[PolicyAdvice]:
     """Where more is spent than a cap, so that the cap is no promise: it was lowered later, or a loss was charged."""
+    each: list[tuple[tuple[str, ...], PrivacyBudget, PrivacyBudget]]
     each = [(("privacy",), policy.budget, effective_budget(policy.budget, spent.overall, spent.highest))]
     each += [(("analysts", a.name), a.budget, _of_analyst(a, spent)) for a in policy.analysts]
     for path, cap, bound in each:

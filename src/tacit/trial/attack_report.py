@@ -64,8 +64,12 @@ class AttackReport:
 
     @property
     def is_refuted(self) -> bool:
-        """Whether an attack got more than the promise allows, but for a probability of `SIGNIFICANCE`."""
-        return any(line.chance < SIGNIFICANCE for line in self.lines)
+        """Whether an attack got more than the promise allows.
+
+        If the promise is kept, it is said of none of the attacks but for a probability of `SIGNIFICANCE`, which they
+        share equally: the union bound.
+        """
+        return any(line.chance < SIGNIFICANCE / len(self.lines) for line in self.lines)
 
     @property
     def verdict(self) -> str:

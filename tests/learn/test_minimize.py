@@ -14,9 +14,17 @@ from tests.support.counts import FULL
 
 from tacit.errors import ParameterError
 from tacit.learn import minimize as module
-from tacit.learn.certified import Long, Scaled, gradient
+from tacit.learn.certified import UNIT, Long, Scaled, gradient
 from tacit.learn.losses import HuberLoss, LogisticLoss, MultinomialLoss, SmoothedHinge
-from tacit.learn.minimize import check_solvable, gradient_tolerance, least_penalty, minimize, planned_steps, solve
+from tacit.learn.minimize import (
+    check_solvable,
+    gradient_tolerance,
+    least_penalty,
+    minimize,
+    most_rows,
+    planned_steps,
+    solve,
+)
 from tacit.learn.problem import RiskMinimization
 from tacit.privacy.unit import Neighbors
 
@@ -123,6 +131,14 @@ def test_rows_that_a_line_parts_have_a_minimizer_too():
     # 100/(1 + e^w) = w/1024 gives w = 9.31
     assert found.weights[0] == pytest.approx(9.31, abs=0.01) and found.proved
     assert abs(true_gradient(problem, found.weights, np.zeros(1))[0]) <= goal
+
+
+@pytest.mark.parametrize("declared", [1, 2**14, 10**6])
+def test_the_tolerance_covers_the_rows_that_the_theorem_is_for(declared):
+    # n rows leave n slope norm 2^-51 open, and that is half the tolerance: n = max(rows, 2^14) 2^(51 - 1 - 38)
+    beyond = 2**12 if UNIT <= 2.0**-64 else 2**6
+    assert most_rows(declared) == max(declared, 2**14) * beyond
+    assert most_rows(declared) * 2.0**-51 <= gradient_tolerance(SmoothedHinge(), 1.0, declared) / 2
 
 
 @pytest.mark.slow

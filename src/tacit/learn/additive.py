@@ -110,7 +110,8 @@ class AdditiveClassifier(ClassifierMixin, PrivateEstimator):
         and has k knots. The default was chosen on synthetic data (benchmarks/rules.md).
     rows : int, optional
         About how many rows there are, from 1 to 2^40. Needed under "add-remove", where the number of rows is private;
-        under "replace" they are counted.
+        under "replace" they are counted. The guarantees of "output" and "objective" are for at most 4,096 times as many
+        as are declared, or as 16,384 (64 times on machines without extended precision).
     neighbors : {"add-remove", "replace"}
         The neighbor relation: one row is added or removed, or one is replaced.
     C : number, optional

@@ -19,13 +19,14 @@ from typing import NamedTuple
 import numpy as np
 
 from tacit.errors import ParameterError
-from tacit.learn.certified import Long, Scaled, Slope, gradient
+from tacit.learn.certified import UNIT, Long, Scaled, Slope, gradient
 from tacit.learn.losses import Array, ConvexLoss
 from tacit.learn.problem import RiskMinimization
 from tacit.learn.sums import ROW_BITS, QuantizedRows
 
 _FEWEST = 2**14  # rows: for fewer the tolerance is the same, and so is the plan;
 _MOST = 2**24  # for more, the plan
+_BEYOND, _BEYOND_IN_DOUBLES = 2**12, 2**6  # times these, rows for which errors are within the tolerance
 _CHORDS = 2  # Newton steps on all rows by chords, at least,
 _EASY = 5.0  # and one for each power of two of the condition number beyond so many,
 _HARD, _HARDER = 14.0, 2.0  # and so many more for each beyond these
@@ -53,6 +54,15 @@ Solve = Callable[[Array], Array]
 def gradient_tolerance(loss: ConvexLoss, norm: float, rows: int) -> float:
     """A gradient norm: 2^-38 of the largest gradient of the declared rows, or of 2^14."""
     return loss.slope * norm * max(rows, _FEWEST) * 2.0**-38
+
+
+def most_rows(rows: int) -> int:
+    """How many rows there may be where so many are declared, for `solve` to prove its goal of `gradient_tolerance`.
+
+    Where the number of rows is private, nothing may be refused because there are more: that would tell of it. So the
+    methods that rely on `solve` promise nothing beyond this number.
+    """
+    return max(rows, _FEWEST) * (_BEYOND if UNIT <= 2.0**-64 else _BEYOND_IN_DOUBLES)
 
 
 def least_penalty(loss: ConvexLoss, norm: float) -> float:
@@ -145,8 +155,8 @@ def solve(problem: RiskMinimization, tilt: Array, goal: float) -> Solved:
     """The minimizer, certified.
 
     **Theorem.** The weights w that are returned are within goal/penalty of w*, the only minimizer of
-    J(w) + tilt.w, for all rows and labels that a `Problem` can have, and up to 2^12 times as many rows as are declared,
-    or as 2^14 (2^6 times on machines without extended precision). **No rows make it fail.** Proof. J is
+    J(w) + tilt.w, for all rows and labels that a `Problem` can have, up to `most_rows` of them: 2^12 times as many as
+    are declared, or as 2^14 (2^6 times on machines without extended precision). **No rows make it fail.** Proof. J is
     penalty-strongly convex, so |w - w*| <= |grad J(w) + tilt|/penalty. What is computed of this gradient has a known
     error (`certified.gradient`); it is added to it, with what the rounding of w to doubles moves, at most
     2^-52 penalty |w|. With n rows, both are together below n slope norm 2^-51 for what `check_solvable` admits, half

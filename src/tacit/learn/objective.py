@@ -42,8 +42,9 @@ _DETERMINANT = Fraction(1, 8)  # of epsilon: what the determinant alone may take
 class ObjectivePerturbation:
     """Releases about the minimizer of J(w) + b.w, with b of independent normal coordinates of deviation `sigma`.
 
-    **Theorem.** The fit loses at most `privacy_loss`. **Proof.** `main` is what the exact minimizer w*(b) for a real
-    normal b loses (`profile`). The b that is used is that b rounded to a grid, but for a small share
+    **Theorem.** The fit loses at most `privacy_loss`, on tables of at most `minimize.most_rows(rows)` rows, for which
+    the solver keeps its tau; beyond, the theorem says nothing. **Proof.** `main` is what the exact minimizer w*(b) for
+    a real normal b loses (`profile`). The b that is used is that b rounded to a grid, but for a small share
     (`noise.approximation_delta_of`), which is in the delta of `rest`. With d weights and a step of e, rounding moves it
     by at most sqrt(d) e/2, and the solver has its tau: the w that it finds has |grad J(w) + b| <= t = tau + sqrt(d) e/2
     for the real b, and is within t/penalty of w*(b). Given w*(b), b is known on either side, and so is w: it moves by

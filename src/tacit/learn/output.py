@@ -83,8 +83,9 @@ class OutputPerturbation:
     **Theorem.** With L the slope and R the norm, a row more or less moves the minimizer by at most L R/penalty in L2; a
     row replaced, by twice that. Proof: J is penalty-strongly convex, and at the minimizer of one side the gradient of
     the other is that of the row alone. The solver's w is within tau/penalty of the minimizer on either side, whatever
-    the rows hold (`minimize.minimize`; settings for which it does not promise that are refused). So what is released
-    moves by at most (L R + 2 tau)/penalty. `GridGaussian`, or `GridLaplace` for a delta of 0, gives the privacy loss. L
+    the rows hold (`minimize.minimize`; settings for which it does not promise that are refused), if there are at most
+    `minimize.most_rows(rows)` of them on both sides: beyond, the theorem says nothing. So what is released moves by at
+    most (L R + 2 tau)/penalty. `GridGaussian`, or `GridLaplace` for a delta of 0, gives the privacy loss. L
     is the cut, where the logistic loss is cut.
     """
 

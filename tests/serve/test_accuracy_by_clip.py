@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 import ssl
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -19,12 +18,11 @@ from tests.support.console import Page, Visitor
 import tacit
 from tacit.accounting.filters import GRAINS_PER_EPSILON, BudgetCharge
 from tacit.answers.data_profile import DataProfile
-from tacit.errors import ErrorCode, Refused, SecondStepRefused
+from tacit.errors import ErrorCode, Refused
 from tacit.ledger.entries import EntryKind
 from tacit.plan.question import Question
 from tacit.serve.console.estimate import estimate_question
 from tacit.serve.service import CuratorService
-from tacit.serve.timing import delay_to_bucket
 
 BY_WARD = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
 
@@ -114,20 +112,6 @@ def test_a_refusal_of_the_second_step_says_what_stays_charged(tmp_path, make_cli
         assert "The charge for the clip stays" in shown
         assert "Nothing was charged" not in shown
         assert len(charges(served.curator)) == 1
-
-
-def test_a_refusal_after_data_was_read_comes_at_an_edge():
-    async def refuse(kind: type[Refused]) -> None:
-        raise kind(ErrorCode.BUDGET, "too much")
-
-    def seconds(kind: type[Refused], edge: float) -> float:
-        started = time.monotonic()
-        with pytest.raises(kind):
-            asyncio.run(asyncio.wait_for(delay_to_bucket(refuse(kind), edge), 60))
-        return time.monotonic() - started
-
-    assert seconds(SecondStepRefused, 0.1) >= 0.1
-    assert seconds(Refused, 3600) < 60
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import nullcontext
 
 import pytest
 from tests.support.engines import halted, reached
@@ -253,34 +254,24 @@ def test_steps_double():
     ]
 
 
-@pytest.mark.parametrize("outcome", [None, Failed()])
-def test_answers_and_failures_come_no_earlier_than_the_edge_of_a_step(outcome):
-    async def work():
-        async def answered():
-            if outcome is not None:
-                raise outcome
-            return 7
+@pytest.mark.parametrize("error", [None, Failed(), ParameterError("x", "is wrong")])
+def test_the_outcome_of_a_run_comes_at_the_edge_of_a_step(error):
+    pauses: list[float] = []
 
-        started = time.monotonic()
-        if outcome is None:
-            assert await delay_to_bucket(answered(), 0.05) == 7
-        else:
-            with pytest.raises(Failed):
-                await delay_to_bucket(answered(), 0.05)
-        return time.monotonic() - started
+    def run():
+        time.sleep(0.002)
+        if error is not None:
+            raise error
+        return 7
 
-    assert run(work()) >= 0.05
+    with nullcontext() if error is None else pytest.raises(type(error)):
+        assert delay_to_bucket(run, 3600, pauses.append) == 7
+    (pause,) = pauses
+    assert 3000 < pause <= 3600 - 0.002
 
 
-def test_a_refusal_does_not_wait():
-    async def work():
-        async def refused():
-            raise Refused(ErrorCode.SYNTAX, "no")
-
-        with pytest.raises(Refused):
-            await asyncio.wait_for(delay_to_bucket(refused(), 3600), 20)
-
-    run(work())
+def test_without_a_first_step_an_outcome_comes_at_once():
+    assert delay_to_bucket(lambda: 7, 0, pytest.fail) == 7
 
 
 @pytest.mark.slow

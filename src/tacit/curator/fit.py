@@ -16,10 +16,11 @@ rows that a question leaves: such a policy is refused.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tacit.accounting.filters import is_whole, whole
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from tacit.ledger.entries import Reservation
 
 Model = TypeVar("Model", bound="PrivateLinearModel")
+Hold = Callable[[Callable[[], bytes]], bytes]  # calls what reads data, and decides when its outcome comes
 _KINDS = {Type.INT: int, Type.TEXT: str, Type.BOOL: bool}
 
 
@@ -83,10 +85,12 @@ def release_fit(
     request: str = "",
     dialect: str | None = None,
     limits: FitLimits = UNLIMITED,
+    hold: Hold | None = None,
 ) -> tuple[ChargedFit, Reservation]:
     """The plan of a fit, and the claim with its released weights; or Refused, at no cost.
 
-    A server sets limits. A fit that the analyst has paid for is within them, whatever they are now.
+    A server sets limits. A fit that the analyst has paid for is within them, whatever they are now. `hold` calls what
+    reads data and returns its outcome, at once where it is None.
     """
     policy, price = curator.policy.asked_by(analyst), to_rational_between("epsilon", epsilon, MIN_EPSILON, MAX_EPSILON)
     if dialect is not None:
@@ -100,7 +104,8 @@ def release_fit(
         raise Refused(ErrorCode.UNSUPPORTED, "models are fitted where DuckDB holds the data", fix=fix)
     if find_paid_answer(study, analyst, curator.ledger) is None:
         limits.check(len(study.features.names), study.plan)
-    return study, settle(study, lambda: study.release(curator), analyst, curator, request)
+    run = partial(study.release, curator)
+    return study, settle(study, run if hold is None else partial(hold, run), analyst, curator, request)
 
 
 @dataclass(frozen=True)

@@ -146,8 +146,9 @@ class Ledger(LedgerReader):
 
         The same question is the same key and the same loss. Where its answer is stored, the claim carries it: at no
         cost to an analyst who paid for it (`LedgerTransaction.payment`) or whose charge for it has no outcome yet, else
-        at its privacy loss to their own cap only. Where it is in flight, wait for it; where whoever asked it is gone,
-        take it up: the analyst who paid does not pay again. What is shown again for nothing writes nothing.
+        at its privacy loss to their own cap only. Where it is in flight, wait for it, or refuse now whoever could not
+        pay for it then; where whoever asked it is gone, take it up: the analyst who paid does not pay again. What is
+        shown again for nothing writes nothing.
 
         `request` is the analyst's own name for this question. Asking again under the same name is one question,
         charged once, with one outcome; another question under that name is refused. What writes nothing binds no name:
@@ -456,9 +457,11 @@ class Ledger(LedgerReader):
             check_unlocked(book.locks_of(asked.tables), asked.tables)
         open_claims = [(c, holder) for c, holder in book.open_claims(asked.key) if c.question == asked.question]
         me = self.store.holder(book.session)
-        if patient and any(self._is_flying(book, claim, holder, me) for claim, holder in open_claims):
-            return None
         entry = next((claim for claim, _ in open_claims if claim.analyst == asked.analyst), None)
+        if patient and any(self._is_flying(book, claim, holder, me) for claim, holder in open_claims):
+            if entry is None:  # refused now: a refusal after the wait would tell when the other's answer came
+                admit(asked.cost, asked.analyst, guards.own, None)
+            return None
         if entry is None:
             admit(asked.cost, asked.analyst, guards.own, guards.shared)
             note = encode_tables(asked.tables)

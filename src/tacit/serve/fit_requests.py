@@ -15,7 +15,7 @@ from typing import Any
 
 from tacit.client.arrow_stream import receipt_to_dict
 from tacit.curator.curator import Curator
-from tacit.curator.fit import ChargedFit, release_fit
+from tacit.curator.fit import ChargedFit, Hold, release_fit
 from tacit.curator.fit_limits import FitLimits
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.extras import missing_extra
@@ -53,10 +53,17 @@ ESTIMATORS = (
 
 
 def fit_for_analyst(
-    curator: Curator, analyst: str, form: FitBody, request: str, rows: int = MAX_FIT_ROWS
+    curator: Curator,
+    analyst: str,
+    form: FitBody,
+    request: str,
+    rows: int = MAX_FIT_ROWS,
+    hold: Hold | None = None,
 ) -> dict[str, Any]:
-    """Fit a model and return what the client needs of it; or Refused, at no cost. `rows` is for how many the server is
-    made, a public number."""
+    """Fit a model and return what the client needs of it; or Refused, at no cost.
+
+    `rows` is for how many the server is made, a public number. `hold` calls what reads data (`delay_to_bucket`).
+    """
     epsilon, delta = parse_number("epsilon", form.epsilon), parse_number("delta", form.delta)
     study, claim = release_fit(
         _make_estimator(form),
@@ -69,6 +76,7 @@ def fit_for_analyst(
         request,
         form.dialect,
         replace(LIMITS, rows=rows),
+        hold,
     )
     return _to_dict(study, claim)
 

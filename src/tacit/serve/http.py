@@ -21,6 +21,8 @@ from starlette.exceptions import HTTPException
 from tacit import __version__
 from tacit.client import arrow_stream
 from tacit.curator.all_budgets import AllBudgets
+from tacit.curator.curator import Curator
+from tacit.curator.fit import Hold
 from tacit.errors import ErrorCode, Refused, TacitError
 from tacit.serve.addresses import Network
 from tacit.serve.authentication import Authenticator, Role
@@ -179,9 +181,11 @@ async def fit(
 ) -> Response:
     """Fit a model and pay for it. The same fit again is free. `tacit.connect` makes an estimator of what comes back."""
     service = _service(request)
-    rows = service.fit_rows
-    found = await service.fit(caller.name, lambda curator: fit_for_analyst(curator, caller.name, form, name, rows))
-    return _json_response(found)
+
+    def work(curator: Curator, hold: Hold) -> dict[str, Any]:
+        return fit_for_analyst(curator, caller.name, form, name, service.fit_rows, hold)
+
+    return _json_response(await service.fit(caller.name, work))
 
 
 async def schema(request: Request, caller: Caller) -> Response:

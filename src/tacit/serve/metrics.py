@@ -19,7 +19,8 @@ _LAST = 20.48  # seconds: the largest step that has a line of its own
 class Metrics:
     """How many requests, with which outcome, in which step of time.
 
-    Times are counted in the steps that responses are held to anyway, so they tell no more than a caller could measure.
+    Times are counted in steps, and no response tells of a run over data before the edge of one (`timing.py`), so these
+    counts tell no more than callers could measure.
     """
 
     def __init__(self) -> None:

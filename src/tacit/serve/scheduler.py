@@ -26,12 +26,16 @@ _LITTLE = 1e-3  # seconds of use that are not worth remembering
 
 
 class Scheduler:
-    """Runs work in `workers` threads; at most `places` run or wait, of one analyst at most a quarter of these.
+    """Runs work in threads, `workers` at a time; at most `places` run, pause or wait, of one analyst a quarter at most.
 
     **Theorem.** With two workers or more, no analyst alone occupies all of them, and where n analysts are active, one
-    has at most max(1, workers // n) of them at a time. Proof: `_next` starts work of an analyst only below
-    `_format_share`, which is at most that and at most workers - 1, and work is started by nothing else. (What was
-    started when fewer were active runs to its end.)
+    has at most max(1, workers // n) of them at a time. Proof: `_next` starts work of an analyst only below `_share`,
+    which is at most that and at most workers - 1, and work is started by nothing else. (What was started when fewer
+    were active runs to its end.)
+
+    Work that pauses (`pause`) counts for its analyst's share and for no worker: others run meanwhile, and the analyst's
+    own next work does not begin any earlier. Work is started only while fewer than `workers` run and do not pause; what
+    goes on after a pause goes on at once.
 
     Among those who wait below their share, the one with the fewest running is next, then the one who used the least
     time of late. An analyst's own work is done in the order in which it came.
@@ -51,6 +55,8 @@ class Scheduler:
         self._futures: set[Future[Any]] = set()
         self._used: dict[str, tuple[float, float]] = {}  # seconds of work, and when there were so many
         self._free = 0  # threads that wait for work
+        self._pausing = 0  # threads whose work pauses
+        self._stopped = threading.Event()
 
     @property
     def in_use(self) -> int:
@@ -72,26 +78,43 @@ class Scheduler:
             self._inside[holder] += 1
             self._futures.add(future)
             self._waiting.setdefault(holder, deque()).append((future, work))
-            waiting = sum(map(len, self._waiting.values()))
-            if waiting > self._free and len(self._threads) < self._workers:
-                number = len(self._threads)
-                self._threads.append(threading.Thread(target=self._work, name=f"tacit-{self._name}-{number}"))
-                self._threads[-1].daemon = True  # a stop waits for them no longer than its patience
-                self._threads[-1].start()
+            self._add_thread()
             self._changed.notify()
         future.add_done_callback(lambda done: self._leave(holder, done))
         return future
 
+    def pause(self, seconds: float) -> None:
+        """Let the work of this thread wait, and others run meanwhile; it goes on at once where the scheduler closes."""
+        with self._changed:
+            self._pausing += 1
+            self._add_thread()
+            self._changed.notify_all()
+        try:
+            self._stopped.wait(seconds)
+        finally:
+            with self._changed:
+                self._pausing -= 1
+
     def close(self) -> list[Future[Any]]:
-        """Take no more work, cancel what waits, and return what still runs."""
+        """Take no more work, cancel what waits, end pauses, and return what still runs."""
         with self._changed:
             self.closed = True
             waiting = [future for queue in self._waiting.values() for future, _ in queue]
             self._changed.notify_all()
         for future in waiting:
             future.cancel()
+        self._stopped.set()
         with self._changed:
             return list(self._futures)
+
+    def _add_thread(self) -> None:
+        """Start one more thread where work waits that none of them would take."""
+        waiting = sum(map(len, self._waiting.values()))
+        if waiting > self._free and len(self._threads) < self._workers + self._pausing:
+            thread = threading.Thread(target=self._work, name=f"tacit-{self._name}-{len(self._threads)}")
+            thread.daemon = True  # a stop waits for them no longer than its patience
+            self._threads.append(thread)
+            thread.start()
 
     def _work(self) -> None:
         while (found := self._next()) is not None:
@@ -110,7 +133,7 @@ class Scheduler:
             while True:
                 share = self._share()
                 below = [holder for holder, queue in self._waiting.items() if queue and self._running[holder] < share]
-                if below:
+                if below and self._running.total() - self._pausing < self._workers:
                     holder = min(below, key=lambda each: (self._running[each], self._recent(each)))
                     future, work = self._waiting[holder].popleft()
                     self._forget(holder)

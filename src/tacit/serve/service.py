@@ -20,6 +20,7 @@ from tacit.answers.schema import Schema
 from tacit.curator.admission import explain_question
 from tacit.curator.ask import add_first_step, answer, can_list, release, settle_clip
 from tacit.curator.curator import Curator
+from tacit.curator.fit import Hold
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.plan.compound_plan import AnyPlan
 from tacit.plan.explain import explain
@@ -50,10 +51,11 @@ class CuratorService:
     """Takes questions for a curator.
 
     At most `workers` questions run at a time, few of them in their first moments (`StartLimiter`), and at most `seats`
-    run or wait; no one analyst has more than a quarter of these places, nor more of the workers than
-    `Scheduler` gives them. What does not fit is refused as busy at once, before anything is charged. Repeats of answers
-    that are kept have a queue of their own. `rate` is how many requests a second each person may make, after a burst of
-    twice as many. `first` is the first step of response times, in seconds; 0 turns the steps off.
+    run or wait, those that wait for the edge of a step among them; no one analyst has more than a quarter of these
+    places, nor more of the workers than `Scheduler` gives them. What does not fit is refused as busy at once, before
+    anything is charged. Repeats of answers that are kept have a queue of their own. `rate` is how many requests a
+    second each person may make, after a burst of twice as many. `first` is the first step of the times of runs, in
+    seconds; 0 turns the steps off.
 
     **A question's work is bounded by public numbers before it is charged**: `cells` is the most values that it may
     release or show, groups by columns. `limit` is the most seconds that the engine may work on it. Whether that is
@@ -124,9 +126,9 @@ class CuratorService:
     async def ask(self, analyst: str, question: Question) -> Answer:
         """The private answer, as `DeclaredAnalyst.ask` gives it; Refused where it is busy or too often.
 
-        It comes at a step of time after the question did, and so does a failure; a repeat of what is kept here reads no
-        data and comes at once. A caller who goes away does not stop a question that runs: its answer is kept for the
-        next time.
+        What a run over data found is written down, kept and shown from a step of time after the run began, and so is a
+        failure (`delay_to_bucket`); a repeat of what is kept here reads no data and comes at once. A caller who goes
+        away does not stop a question that runs: its answer is kept for the next time.
         """
         self.admit(analyst)
         self.curator.analyst(analyst)
@@ -145,12 +147,16 @@ class CuratorService:
             if plan.cells > _MANY and epoch.long_questions.is_open():
                 run = partial(epoch.long_questions.release, seconds=self._limit)
                 show = partial(self._background.call, post_process)
+
+            def hold_run(each: AnyPlan) -> bytes:
+                return self._hold(partial(run, each))
+
             with self._start_limiter if plan.cells <= _SHORT else nullcontext():
                 if self._asking.is_closed:
                     raise stopping()
                 try:
-                    plan = settle_clip(question, plan, analyst, curator, run)
-                    found = answer(question, plan, analyst, curator, run, show)
+                    plan = settle_clip(question, plan, analyst, curator, hold_run)
+                    found = answer(question, plan, analyst, curator, hold_run, show)
                 except ProcessClosed:
                     raise stopping("it goes on with the same charge") from None
                 epoch.answers.keep(question, CachedAnswer(analyst, plan, found, curator.ledger))
@@ -160,7 +166,7 @@ class CuratorService:
             claim = None if kept is None else await epoch.repeat_writer.claim(kept)
             if kept is not None and claim is not None:
                 return RepeatedAnswer(kept, add_first_step(claim.receipt, kept.plan, is_repeat=True))
-            return await delay_to_bucket(self._asking.run(analyst, first, epoch), self._first)
+            return await self._asking.run(analyst, first, epoch)
 
     def knows(self, analyst: str, question: Question) -> bool:
         """Whether the answer to this question is kept here, for this analyst. It takes no time to speak of."""
@@ -190,8 +196,11 @@ class CuratorService:
             return kept.plan
         return await self._looking.run(analyst, lambda: epoch.planner.plan(question, analyst), epoch)
 
-    async def fit(self, analyst: str, work: Callable[[Curator], T]) -> T:
-        """Run the fit of a model, in a place of a question; it comes at a step of time, and so does a failure."""
+    async def fit(self, analyst: str, work: Callable[[Curator, Hold], T]) -> T:
+        """Run the fit of a model, in a place of a question.
+
+        `work` hands what reads data to the second function it is given, which holds it to a step of time.
+        """
         self.admit(analyst)
         self.curator.analyst(analyst)
         epoch = self._epoch
@@ -199,10 +208,10 @@ class CuratorService:
         def run() -> T:
             if self._asking.is_closed:
                 raise stopping()
-            return work(epoch.curator)
+            return work(epoch.curator, self._hold)
 
         with epoch.enter():
-            return await delay_to_bucket(self._asking.run(analyst, run, epoch), self._first)
+            return await self._asking.run(analyst, run, epoch)
 
     async def budget(self, analyst: str) -> AnalystBudget:
         """What is spent and what is left."""
@@ -258,6 +267,9 @@ class CuratorService:
         for epoch in epochs:
             epoch.close()
 
+    def _hold(self, run: Callable[[], bytes]) -> bytes:
+        return delay_to_bucket(run, self._first, self._asking.pause)
+
     def _open_epoch(self, curator: Curator, *, owned: bool) -> OpenEpoch:
         warn_of_rows(curator, self.fit_rows)
         planner = Planner(
@@ -303,6 +315,10 @@ class _WorkerPool:
     @property
     def in_use(self) -> int:
         return self._scheduler.in_use
+
+    def pause(self, seconds: float) -> None:
+        """Let the work of this thread wait, and others run meanwhile."""
+        self._scheduler.pause(seconds)
 
     async def run(self, analyst: str, work: Callable[[], T], epoch: OpenEpoch) -> T:
         """Run it in a thread; its place is free again when it is done, whether or not anyone still waits for it."""

@@ -29,7 +29,9 @@ class StartLimiter:
     """
 
     def __init__(self, quick: int | None = None, moment: float = RECENT_SECONDS) -> None:
-        self._quick = quick or max(1, (os.cpu_count() or 2) + 1)  # a few more than cores: some wait for disks
+        # A few more than cores, since some wait for disks, and twice as many: up to half of the time inside is a wait
+        # for the edge of a step (`timing.py`). Letting others in before that edge would tell when the run ended.
+        self._quick = quick or 2 * max(1, (os.cpu_count() or 2) + 1)
         self._moment = moment
         self._changed = threading.Condition()
         self._since: dict[int, float] = {}  # by thread

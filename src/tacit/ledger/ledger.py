@@ -105,7 +105,7 @@ class Ledger(LedgerReader):
         key_version: int = 0,
         known: int | None = None,
         wait: float = 30.0,
-        patience: float = 120.0,
+        patience: float = 360.0,  # a server shows a run of 300 seconds after 328
     ) -> None:
         self._source = source
         self._key_version = key_version

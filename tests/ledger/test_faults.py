@@ -10,7 +10,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from tests.support.counts import some
 from tests.support.forks import in_child, outcome
 
 import tacit
-from tacit.errors import ErrorCode, LedgerError
+from tacit.errors import ErrorCode, Failed, LedgerError
 from tacit.ledger import ledger as ledgers
 from tacit.ledger import sqlite
 from tacit.ledger import witness as witnesses
@@ -387,21 +387,129 @@ def test_a_ledger_that_finds_no_space_for_its_file_says_so(tmp_path, monkeypatch
 
 @pytest.mark.parametrize("fault", DISK)
 def test_a_disk_that_fails_at_the_commit(disk, tmp_path, fault):
-    # The answer is not shown, though it may be on disk where only the sync failed. Asked again, there is one answer,
-    # and the question is not charged again.
+    # Whether the answer can be written may depend on its bytes, so that it could not is the outcome of the charge:
+    # asked again, the question is charged again. Where only the sync failed, the answer is on disk and stands.
     code, call, error = DISK[fault]
     office = Office(tmp_path)
     with office.open() as ledger:
-        claim = ledger.reserve("ada", ONE, "1")
+        claim = ledger.reserve("ada", ONE, "1", request="r-1")
         disk.fault = (call, error)
         with ledger.hold(claim):
             refused(code, lambda: ledger.commit(claim, b"12"))
         disk.fault = None
+        if call == "sync":
+            assert ledger.reserve("ada", ONE, "1", request="r-1").stored == b"12"
+        else:
+            with pytest.raises(Failed):
+                ledger.reserve("ada", ONE, "1", request="r-1")
         again = ledger.commit(ledger.reserve("ada", ONE, "1"), b"34")
         assert again.stored == (b"12" if call == "sync" else b"34")
         assert ledger.reserve("ada", ONE, "1").stored == again.stored
-        assert ledger.overall().spent.epsilon == grains("1")
+        assert ledger.overall().spent.epsilon == grains("1" if call == "sync" else "2")
         assert verify(ledger, Witness(office.witness)).problems == ()
+
+
+@pytest.fixture
+def pages(monkeypatch):
+    """How many pages each ledger of the test may have: a disk that is nearly full. None is no limit."""
+    most: list[int | None] = [None]
+    whole = SqliteStore._open
+
+    def limited(store: SqliteStore) -> apsw.Connection:
+        connection = whole(store)
+        if most[0] is not None:
+            connection.execute(f"PRAGMA max_page_count = {most[0]}")
+        return connection
+
+    monkeypatch.setattr(SqliteStore, "_open", limited)
+    return most
+
+
+def leave_room(ledger: Ledger, pages: list[int | None], room: int) -> None:
+    """Let the ledger's file grow by so many pages at most, from the next connection on."""
+    with ledger.store.read() as session:
+        pages[0] = session.run("PRAGMA page_count")[0][0] + room
+    ledger.store._disconnect()
+
+
+@pytest.mark.parametrize("tables", [[], ["visits"]])
+def test_a_large_answer_that_does_not_fit_has_failed(pages, tmp_path, tables):
+    # Otherwise the analyst would draw again for nothing until an answer fits, and learn of each draw whether it did.
+    with Ledger(tmp_path / "ledger", LIMITS) as ledger:
+        leave_room(ledger, pages, 12)
+        for number, size in enumerate([300_000, 250_000, 200_000], start=1):
+            claim = ledger.reserve("ada", ONE, "1", tables=tables)
+            with ledger.hold(claim):
+                refused(ErrorCode.LEDGER_FULL, lambda c=claim, n=size: ledger.commit(c, bytes(n)))
+            assert ledger.overall().spent.epsilon == grains("1") * number
+        assert ledger.commit(ledger.reserve("ada", ONE, "1", tables=tables), b"small").stored == b"small"
+        assert ledger.overall().spent.epsilon == grains("4")
+        assert [entry.kind for entry in ledger.entries()].count(EntryKind.FAIL) == 3
+        assert ledger.locks() == {}  # the size of an answer is no row's doing
+        assert verify(ledger).problems == ()
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+def test_a_failure_that_does_not_fit_either_is_written_before_the_charge_is_resumed(pages, tmp_path, reopened):
+    place = tmp_path / "ledger"
+    with Ledger(place, LIMITS) as ledger:
+        claim = ledger.reserve("ada", ONE, "1", request="r-1")
+        leave_room(ledger, pages, 0)
+        with ledger.hold(claim):
+            refused(ErrorCode.LEDGER_FULL, lambda: ledger.commit(claim, bytes(300_000)))
+        ledger.store._disconnect()
+        pages[0] = None
+        if reopened:
+            ledger.close()
+        with Ledger(place, LIMITS) if reopened else nullcontext(ledger) as again:
+            with pytest.raises(Failed):
+                again.reserve("ada", ONE, "1", request="r-1")
+            assert again.commit(again.reserve("ada", ONE, "1"), b"12").stored == b"12"
+            assert again.overall().spent.epsilon == grains("2")
+            assert verify(again).problems == ()
+
+
+def test_what_another_run_stored_meanwhile_is_shown_and_no_error(pages, tmp_path, monkeypatch):
+    # The moment between a COMMIT that failed and its FAIL: one charge has one outcome all the same.
+    with Ledger(tmp_path / "ledger", LIMITS, patience=0) as ledger:
+        first, second = ledger.reserve("ada", ONE, "1"), ledger.reserve("ada", ONE, "1")
+        assert first.entry == second.entry
+        remember = ledgers.remember_failure
+
+        def late(*given: Any) -> None:
+            ledger.commit(second, b"small")
+            remember(*given)
+
+        monkeypatch.setattr(ledgers, "remember_failure", late)
+        leave_room(ledger, pages, 12)
+        assert ledger.commit(first, bytes(300_000)).stored == b"small"
+        assert ledger.overall().spent.epsilon == grains("1")
+        assert verify(ledger).problems == ()
+
+
+def test_a_failed_run_of_which_nothing_can_be_written_has_failed(disk, tmp_path):
+    with Ledger(tmp_path / "ledger", LIMITS) as ledger:
+        claim = ledger.reserve("ada", ONE, "1", request="r-1")
+        disk.fault = ("write", apsw.FullError)
+        with ledger.hold(claim):
+            refused(ErrorCode.LEDGER_FULL, lambda: ledger.fail(claim))
+        disk.fault = None
+        with pytest.raises(Failed):
+            ledger.reserve("ada", ONE, "1", request="r-1")
+
+
+def test_a_disk_that_takes_nothing_when_the_answer_comes_costs_no_second_charge(disk, tmp_path):
+    # It fails before the answer is handed over, so that no answer is the cause.
+    with Ledger(tmp_path / "ledger", LIMITS) as ledger:
+        claim = ledger.reserve("ada", ONE, "1")
+        ledger.store._disconnect()
+        disk.fault = ("read", apsw.IOError)
+        with ledger.hold(claim):
+            refused(ErrorCode.LEDGER_DISK, lambda: ledger.commit(claim, b"12"))
+        disk.fault = None
+        again = ledger.reserve("ada", ONE, "1")
+        assert (again.entry, ledger.commit(again, b"34").stored) == (claim.entry, b"34")
+        assert ledger.overall().spent.epsilon == grains("1")
 
 
 def test_a_witness_that_fails_at_the_commit(tmp_path):

@@ -50,11 +50,14 @@ from tacit.ledger.files import tighten
 from tacit.ledger.group_commit import GroupCommit
 from tacit.ledger.lock_tables import append_failure, append_settlement, append_unlock
 from tacit.ledger.open_store import open_store
+from tacit.ledger.pending_failures import forget_failures, remember_failure, write_failures
 from tacit.ledger.reader import LedgerReader, standing_in_month, unknown_analyst_error
 from tacit.ledger.signing import SigningKey
 from tacit.ledger.table_locks import (
     ABANDONED,
     INTERRUPTED,
+    UNSENT,
+    UNSTORED,
     TableLock,
     check_unlocked,
     encode_tables,
@@ -209,11 +212,21 @@ class Ledger(LedgerReader):
         """Store the answer of a claim, durably, before it is shown. What the returned claim holds is what to show.
 
         The first writer wins: where the same question was answered meanwhile, that answer is returned, not this one.
+
+        **Rule.** Once the answer's bytes are handed to the database, no error gives the charge another run. Whether
+        they can be stored may depend on them: on a disk that is nearly full, under a limit of the database or of
+        memory, over a connection that is lost. Such an error is the outcome of this run, seen like an answer, and a
+        FAIL says so, which fits where an answer does not. Where a connection was lost in the middle and the answer is
+        stored, that stands. Where no FAIL can be written, this process remembers it (`ledger/pending_failures.py`). An
+        error before that (a server that cannot be reached, a ledger in use) is the same for every answer: then nothing
+        is written, and the charge may be resumed. So it may after an interrupt or a kill, which come from outside.
         """
         if claim.stored is not None:
             return claim
+        is_handed_over = False
 
         def settle(book: LedgerTransaction) -> tuple[bytes, Entry]:
+            nonlocal is_handed_over
             reserved = _load_reserve_entry(book, claim)
             stored = book.stored_answer(reserved.question)
             entry = book.settlement(claim.entry)
@@ -221,6 +234,7 @@ class Ledger(LedgerReader):
                 shown = answer if stored is None else stored
                 entry = append_settlement(book, EntryKind.COMMIT, reserved, hash_answer(shown))
                 if stored is None:
+                    is_handed_over = True
                     book.store_answer(entry, reserved.loss, answer)
                 return shown, entry
             if entry.kind is not EntryKind.COMMIT:
@@ -231,9 +245,12 @@ class Ledger(LedgerReader):
 
         try:
             shown, entry = self._turns.take(settle)
-        except BaseException:
-            self._unfailed.add(claim.entry)  # the run itself did not fail
-            raise
+        except BaseException as error:
+            self._unfailed.add(claim.entry)  # no row is the cause
+            if not is_handed_over or not isinstance(error, Exception):
+                raise
+            remember_failure(claim, "", UNSTORED)
+            shown, entry = self._fail_unstored(claim, hash_answer(answer), error)
         self._flying.discard(claim.entry)
         receipt = replace(claim.receipt, head=entry.hash, signature=self._signature(entry.hash))
         return replace(claim, stored=shown, receipt=receipt)
@@ -247,16 +264,21 @@ class Ledger(LedgerReader):
         """
         if claim.stored is not None:
             return claim.stored
+        unread = "" if sent else UNSENT
 
         def settle(book: LedgerTransaction) -> bytes | None:
             reserved, entry = _load_reserve_entry(book, claim), book.settlement(claim.entry)
             if entry is None:
-                append_failure(book, reserved, cause, self._key, sent=sent)
+                append_failure(book, reserved, cause, self._key, unread=unread)
             return (
                 book.stored_answer(reserved.question) if entry is not None and entry.kind is EntryKind.COMMIT else None
             )
 
-        shown = self._turns.take(settle)
+        try:
+            shown = self._turns.take(settle)
+        except Exception:
+            remember_failure(claim, cause, unread)
+            raise
         self._flying.discard(claim.entry)
         return shown
 
@@ -282,6 +304,27 @@ class Ledger(LedgerReader):
         found = self._turns.take(lambda book: append_unlock(book, table, self._key, entry=entry))
         _log.warning("table %s is unlocked", found.table)
         return found
+
+    def _fail_unstored(self, claim: Reservation, digest: str, error: Exception) -> tuple[bytes, Entry]:
+        """Fail a charge whose answer could not be stored, and raise the error; return the answer of another run, where
+        that is stored by now. Its own may be stored too, where only the reply was lost: whoever asks again sees it.
+        """
+
+        def read_outcome(book: LedgerTransaction) -> tuple[bytes | None, Entry | None]:
+            entry = book.settlement(claim.entry)  # the FAIL is remembered, and written before anything else
+            is_answered = entry is not None and entry.kind is EntryKind.COMMIT
+            return book.stored_answer(_load_reserve_entry(book, claim).question) if is_answered else None, entry
+
+        try:
+            stored, entry = self._turns.take(read_outcome)
+        except Exception:  # noqa: BLE001 - the first error is the one to tell
+            raise error from error.__cause__
+        if stored is not None and entry is not None and entry.answer_digest != digest:
+            return stored, entry
+        if stored is not None or not isinstance(error, LedgerError):
+            raise error from error.__cause__
+        what = f"{error.what}; the answer of entry {claim.entry} is not stored, so its charge has failed"
+        raise LedgerError(error.code, what, fix=error.fix) from error.__cause__
 
     def _let_go(self, book: LedgerTransaction, claim: Reservation) -> None:
         """Nobody works on a claim any longer, of which no outcome is known."""
@@ -368,8 +411,10 @@ class Ledger(LedgerReader):
                 book = LedgerTransaction(session)
                 check_witness(book, seen)
                 self._check_key(book)
+                failures = write_failures(book, self._key)
                 yield book
                 self._flying |= book.taken  # before others can see them
+            forget_failures(failures)
             last = book.last
             if self._witness is not None and last is not None and (seen is None or last.sequence > seen.sequence):
                 self._note(last)

@@ -7,25 +7,26 @@ import logging
 from tacit.errors import ParameterError
 from tacit.ledger.entries import Entry, EntryKind
 from tacit.ledger.signing import SigningKey
-from tacit.ledger.table_locks import UNSENT, TableLock, encode_lock, lock_key, share_table, signed_text
+from tacit.ledger.table_locks import TableLock, encode_lock, lock_key, share_table, signed_text
 from tacit.ledger.transaction import LedgerTransaction
 
 _log = logging.getLogger("tacit")
 
 
 def append_failure(
-    book: LedgerTransaction, reserved: Entry, cause: str, key: SigningKey | None, *, sent: bool = True
+    book: LedgerTransaction, reserved: Entry, cause: str, key: SigningKey | None, *, unread: str = ""
 ) -> None:
     """Write that no answer comes of a charge. Lock the live tables that it reads, and fail what is in flight over them.
 
-    Locks come first: an entry that says that a charge failed has its lock before it.
+    Locks come first: an entry that says that a charge failed has its lock before it. `unread` says why no row of them
+    is the cause, where that is so: `UNSENT` or `UNSTORED`. Then nothing is locked.
     """
     if book.settlement(reserved.sequence) is not None:
         return
-    tables = book.tables_of(reserved) if sent else frozenset()
+    tables = frozenset() if unread else book.tables_of(reserved)
     for table in sorted(tables):
         append_lock(book, table, cause, key, claim=reserved.sequence)
-    append_settlement(book, EntryKind.FAIL, reserved, note="" if sent else UNSENT)
+    append_settlement(book, EntryKind.FAIL, reserved, note=unread)
     for claim, _ in book.open_claims() if tables else ():
         if share_table(book.tables_of(claim), tables):
             append_settlement(book, EntryKind.FAIL, claim)

@@ -7,7 +7,7 @@ the next one only after the owner has looked at the cause.
 A *run* is the work on one RESERVE or RESUME. A run over a table ends in one of four ways, and which of them is known
 from the ledger and from the process that runs it:
 
-- with an answer: a COMMIT, or an answer that the ledger could not store, which its process lets go of and nobody sees;
+- with an answer: a COMMIT, or an answer that the ledger could not store, whose size and no more of it anyone sees;
 - before any statement was sent to the engine, or before it began: nothing of the table was read;
 - with any other failure: an error of the engine, a limit of time, an error while noise is added, an interrupt;
 - never: its process is gone, or cannot be shown to run.
@@ -50,6 +50,7 @@ from tacit.errors import ErrorCode, Refused
 from tacit.ledger.entries import Entry, EntryKind
 
 UNSENT = "unsent"  # the note of a FAIL before which no statement was sent
+UNSTORED = "unstored"  # that of one whose answer could not be stored
 ABANDONED = "the process that ran it ended"
 INTERRUPTED = "interrupted"
 LOST_ENTRIES = "entries of the ledger were lost, and locks may be among them"

@@ -23,7 +23,7 @@ from tacit.ledger.entries import ALL_ANALYSTS, COST_COLUMNS, GENESIS, Entry, Ent
 from tacit.ledger.reader import LedgerReader
 from tacit.ledger.signing import is_valid_signature
 from tacit.ledger.store import LedgerStore, Row, SqlTransaction
-from tacit.ledger.table_locks import UNSENT, decode_lock, read_tables, signed_text
+from tacit.ledger.table_locks import UNSENT, UNSTORED, decode_lock, read_tables, signed_text
 from tacit.ledger.transaction import ZERO_COST, LedgerTransaction, hash_answer, read_entries
 from tacit.ledger.witness import Witness, WitnessedHead
 
@@ -297,7 +297,8 @@ class _ChainVerifier:
         else:
             locked = self._locked_of(reserved)
             causes = entry.claim in self.locked.values()  # or else another charge locked a table that it reads
-            if tables and entry.note != UNSENT and (not locked or (causes and len(locked) < len(tables))):
+            unread = entry.note in {UNSENT, UNSTORED}
+            if tables and not unread and (not locked or (causes and len(locked) < len(tables))):
                 yield f"its charge failed, and {', '.join(sorted(tables - set(locked)))} was not locked"
             self.failures[about] += 1
             if about in self.shown and self.failures[about] + 1 > self.charges[about]:

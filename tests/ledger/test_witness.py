@@ -13,6 +13,7 @@ from tests.support.forks import in_child, outcome
 from tacit.accounting.filters import LARGEST, BudgetCharge
 from tacit.errors import ErrorCode, LedgerError
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.reader import LedgerReader
 from tacit.ledger.verify import verify
 from tacit.ledger.witness import Witness, WitnessedHead
 
@@ -155,6 +156,48 @@ def test_a_ledger_ahead_of_its_witness_goes_on(place, witness):
         assert ledger.reserve("ada", ONE, "a").stored == b"12"
         assert verify(ledger, witness).ok
         assert witness.last().sequence == 3  # open, reserve, commit
+
+
+def test_what_the_witness_has_not_seen_is_not_read(place, witness, monkeypatch):
+    # An older copy could be put back, and nobody would notice that another answer is released in its place.
+    def ask(ledger: Ledger, key: str, answer: bytes) -> None:
+        ledger.commit(ledger.reserve("ada", ONE, key), answer)
+
+    def full(sight: WitnessedHead) -> None:
+        raise LedgerError(ErrorCode.LEDGER_FULL, "the disk of the witness is full", fix="free some space")
+
+    with Ledger(place, LIMITS, witness=witness) as ledger, LedgerReader(place, witness=witness) as history:
+        first, second = (ledger.describe_request("ada", ONE, key) for key in ("a", "b"))
+        ask(ledger, "a", b"12")
+        claim = ledger.reserve("ada", ONE, "b")
+        with monkeypatch.context() as patch:
+            patch.setattr(witness, "note", full)
+            with pytest.raises(LedgerError):
+                ledger.commit(claim, b"34")
+            for each in (ledger, history):
+                assert (each.newest_answer("ada"), each.paid_answer(first)) == (b"12", b"12")
+                assert each.paid_answer(second) is None
+        with LedgerReader(place) as blind:  # a reader that is told of no witness cannot know
+            assert (blind.newest_answer("ada"), blind.paid_answer(first)) == (None, None)
+        assert ledger.reserve("ada", ONE, "b").stored == b"34"  # the witness is told first
+        for each in (ledger, history):
+            assert each.newest_answer("ada") == each.paid_answer(second) == b"34"
+
+
+def test_of_another_branch_only_what_the_witness_saw_is_read(tmp_path, witness):
+    # An older copy that has gone on without its witness, and is longer than what the witness saw.
+    place = tmp_path / "ledger"
+    with Ledger(place, LIMITS) as ledger:
+        ledger.commit(ledger.reserve("ada", ONE, "a"), b"12")
+    witness.create()
+    with LedgerReader(place) as history:
+        saw = list(history.entries())[-1]
+    witness.note(WitnessedHead(saw.sequence, saw.hash, saw.everyone))
+    witness.note(WitnessedHead(saw.sequence + 2, "ab" * 32, saw.everyone))
+    with Ledger(place, LIMITS) as ledger:
+        ledger.commit(ledger.reserve("ada", ONE, "b"), b"34")
+    with LedgerReader(place, witness=witness) as history:
+        assert history.newest_answer("ada") == b"12"
 
 
 def test_a_postgres_ledger_under_another_name_is_another_one(postgres, witness):

@@ -72,12 +72,13 @@ def _read_profile(policy: Policy) -> DataProfile | None:
     """The profile that was released last; None where there is none, or the ledger cannot be read."""
     from tacit.curator.profile import find_profile
     from tacit.ledger.reader import LedgerReader
+    from tacit.ledger.witness import Witness
 
     books = policy.books
     if books is None or (isinstance(books.store, Path) and not books.store.exists()):
         return None
     try:
-        with LedgerReader(books.store, wait=5.0) as history:
+        with LedgerReader(books.store, wait=5.0, witness=Witness(books.witness)) as history:
             return find_profile(history)
     except LedgerError:
         return None
@@ -119,6 +120,7 @@ def _explain_question(question: Question, analyst: str, policy: Policy) -> Expla
     from tacit.curator.admission import find_refusal, find_second_step, read_standings
     from tacit.curator.resources import budget_limits
     from tacit.ledger.reader import LedgerReader
+    from tacit.ledger.witness import Witness
     from tacit.plan.explain import explain
     from tacit.plan.planner import KEY_VERSION, Planner
 
@@ -142,7 +144,7 @@ def _explain_question(question: Question, analyst: str, policy: Policy) -> Expla
     if books is None or (isinstance(books.store, Path) and not books.store.exists()):
         return explain_with(None)
     try:
-        with LedgerReader(books.store, wait=5.0) as history:
+        with LedgerReader(books.store, wait=5.0, witness=Witness(books.witness)) as history:
             return explain_with(history)
     except LedgerError as error:
         plan = Planner(policy).plan(question, analyst)

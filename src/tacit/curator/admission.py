@@ -125,10 +125,7 @@ def find_second_step(plan: AnyPlan, analyst: str, history: LedgerReader | None) 
 def find_paid_answer(plan: ChargedPlan, analyst: str, history: LedgerReader) -> bytes | None:
     """The stored answer that this analyst has paid for, which is theirs for nothing; None where there is none."""
     asked = ChargeRequest(analyst, (plan.key, encode(plan.loss)), compute_charge(plan.loss, plan.delta))
-    with history.store.read() as session:
-        book = LedgerTransaction(session)
-        stored = book.stored_answer(asked.question)
-        return stored if stored is not None and book.payment(asked, stored) is not None else None
+    return history.paid_answer(asked)
 
 
 def explain_question(

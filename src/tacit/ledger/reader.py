@@ -12,12 +12,13 @@ from tacit.accounting.filters import BudgetCharge, BudgetStatus, FilterLimits
 from tacit.errors import ErrorCode, Refused
 from tacit.ledger import transaction as books
 from tacit.ledger.budget import Terms
-from tacit.ledger.entries import ALL_ANALYSTS, GENESIS, Entry
+from tacit.ledger.entries import ALL_ANALYSTS, GENESIS, ChargeRequest, Entry
 from tacit.ledger.epochs import EpochSource
 from tacit.ledger.open_store import open_store
 from tacit.ledger.store import LedgerStore
 from tacit.ledger.table_locks import TableLock
 from tacit.ledger.transaction import BudgetTotal, LedgerTransaction
+from tacit.ledger.witness import Witness
 
 _PAGE = 1000
 
@@ -27,11 +28,18 @@ _HAVE_KEYS = (
 
 
 class LedgerReader:
-    """Reads a ledger and never writes to it. It opens a damaged one too, so that `verify` can say what is wrong."""
+    """Reads a ledger and never writes to it. It opens a damaged one too, so that `verify` can say what is wrong.
+
+    **Rule.** Stored answers that are read here, without a transaction that tells the `witness`, are shown only up to
+    the last entry that the witness has seen: what it has not seen may be lost with an older copy, unnoticed, and
+    released anew. Where the ledger has a witness and none is named, no stored answer is shown.
+    """
 
     store: LedgerStore
+    _witness: Witness | None
 
-    def __init__(self, place: Path | str, *, wait: float = 30.0) -> None:
+    def __init__(self, place: Path | str, *, wait: float = 30.0, witness: Witness | None = None) -> None:
+        self._witness = witness
         self.store = open_store(place, wait=wait, writable=False)
         with self.store.read():
             pass
@@ -113,9 +121,30 @@ class LedgerReader:
         return None if terms is not None and terms.key_version >= key_version else self.knows_only
 
     def newest_answer(self, analyst: str) -> bytes | None:
-        """The answer that was released last for an analyst; None where there is none."""
+        """The answer that was released last for an analyst; None where there is none that may be shown."""
         with self.store.read() as session:
-            return LedgerTransaction(session).newest_answer(analyst)
+            book = LedgerTransaction(session)
+            return book.newest_answer(analyst, self._last_witnessed(book))
+
+    def paid_answer(self, asked: ChargeRequest) -> bytes | None:
+        """The stored answer that an analyst has paid for; None where there is none that may be shown."""
+        with self.store.read() as session:
+            book = LedgerTransaction(session)
+            stored = book.stored_answer(asked.question)
+            payment = None if stored is None else book.payment(asked, stored)
+            is_shown = payment is not None and payment.head.sequence <= self._last_witnessed(book)
+            return stored if is_shown else None
+
+    def _last_witnessed(self, book: LedgerTransaction) -> int:
+        """The number of the last entry that the witness has seen in this ledger; the last of all where it has none."""
+        if self._witness is None or not self._witness.exists():
+            terms = book.terms()
+            return 0 if terms is not None and terms.witnessed else book.length
+        for sight in self._witness.backwards():
+            entry = book.entry_at(sight.sequence)
+            if entry is not None and entry.hash == sight.hash:
+                return sight.sequence
+        return 0
 
     def entries(self) -> Iterator[Entry]:
         """Every entry in order, those included that are written while this is read."""

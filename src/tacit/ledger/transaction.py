@@ -360,9 +360,12 @@ class LedgerTransaction:
             raise tampering_error("a stored answer was altered")
         return bytes(answer)
 
-    def newest_answer(self, analyst: str) -> bytes | None:
-        """The answer that was committed last to an analyst, after checking it against the digest in the chain."""
-        found = self._find("WHERE who = ? AND kind = 'commit' ORDER BY sequence DESC LIMIT 1", (analyst,))
+    def newest_answer(self, analyst: str, last: int) -> bytes | None:
+        """The answer that was committed last to an analyst, by an entry up to `last`, after checking it against the
+        digest in the chain.
+        """
+        where = "WHERE who = ? AND kind = 'commit' AND sequence <= ? ORDER BY sequence DESC LIMIT 1"
+        found = self._find(where, (analyst, last))
         if found is None:
             return None
         stored = self.entry_at(found.claim)

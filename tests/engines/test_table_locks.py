@@ -128,6 +128,42 @@ def test_a_server_that_is_lost_after_a_statement_was_sent_locks(database, tmp_pa
         assert set(curator.ledger.locks()) == {"visits"}
 
 
+BETWEEN = {
+    "a question": lambda curator: curator.analyst("ada").ask(
+        "SELECT (SELECT COUNT(*) FROM visits WHERE x > 3) AS a, (SELECT SUM(x) FROM visits WHERE x < 3) AS b", epsilon=1
+    ),
+    "bounds that are chosen first": lambda curator: curator.analyst("ada").ask("SELECT SUM(z) FROM visits", epsilon=1),
+    "a profile": lambda curator: curator.profile(0.5, tables=["visits"]),
+}
+
+
+@pytest.mark.parametrize("asked", BETWEEN)
+def test_a_server_that_is_lost_between_two_statements_locks(asked, database, tmp_path, monkeypatch):
+    # The second finds no connection, so nothing of it was sent; but rows that the first read may be the cause.
+    url, run = database
+    run("ALTER TABLE visits ADD COLUMN z BIGINT")
+    run("UPDATE visits SET z = x")
+    whole = policy(tmp_path, url)
+    whole["tables"]["visits"] = {**BOUNDS, "columns": {**COLUMNS, "z": {"type": "int"}}}
+    with tacit.open(whole) as curator:
+        engine, sent = curator.engine, []
+        engine_run = engine.run
+
+        def once(aggregation: Any) -> Any:
+            found = engine_run(aggregation)
+            sent.append(found)
+            engine.close()
+            engine._dsn = "host=/nowhere dbname=none"  # where the server was
+            return found
+
+        monkeypatch.setattr(engine, "run", once)
+        with pytest.raises(Failed):
+            BETWEEN[asked](curator)
+        assert len(sent) == 1
+        (lock,) = curator.ledger.locks().values()
+        assert (lock.table, lock.cause) == ("visits", "tacit.engines.one_run.ConnectionLost")
+
+
 def test_every_private_table_that_is_joined_is_locked_and_no_public_one(database, tmp_path):
     url, run = database
     run(

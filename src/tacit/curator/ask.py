@@ -26,6 +26,7 @@ from tacit.answers.stored import Release, pack_all, read_clip
 from tacit.curator.admission import find_name_refusal, find_refusal
 from tacit.curator.locked_tables import hide_locked
 from tacit.engines.deadline import time_limit
+from tacit.engines.one_run import OneRun
 from tacit.errors import Failed, ParameterError, Refused
 from tacit.plan.clip_plans import ClipChoicePlan, FixedClipPlan, format_fraction, refuse_second_step
 from tacit.plan.plan import Plan
@@ -165,6 +166,7 @@ def release(plan: AnyPlan, engine: Engine, bits: Bits, seconds: float | None = N
     `seconds` limits the engine's work. At the limit the question fails like any other: that it was reached may depend
     on rows, so the charge stays, and the question is never taken up again at that charge.
     """
+    engine = OneRun(engine)
     if plan.values:
         return _release_in_turn(plan, engine, bits, seconds)
     if isinstance(plan, Plan) and plan.bounds is not None:

@@ -28,6 +28,7 @@ from tacit.canonical import canonical_text
 from tacit.curator.ask import settle
 from tacit.curator.profile_plan import ProfiledColumn, ProfiledTable, plan_tables
 from tacit.engines.base import Engine, MeasureValue
+from tacit.engines.one_run import OneRun
 from tacit.ledger.budget import OWNER
 from tacit.ledger.reader import LedgerReader
 from tacit.mechanisms.laplace import Laplace
@@ -113,6 +114,7 @@ class ChargedProfile:
 
     def release(self, engine: Engine, bits: Bits, progress: Progress = lambda what, share: None) -> bytes:
         """Return the noisy histograms, ready to be stored."""
+        engine = OneRun(engine)
         fresh, steps = refresh_bits(bits), sum(table.histograms for table in self.profiled)
         found: list[dict[str, Any]] = []
         done = 0

@@ -39,7 +39,9 @@ class TableSchema:
 
 
 class NothingSent(RuntimeError):
-    """A question failed before any statement of it was sent, so that no row can be the cause."""
+    """A call failed before any statement of it was sent. Where no call of the question came before, no row can be the
+    cause (`engines/one_run.py`).
+    """
 
 
 class Engine(Protocol):

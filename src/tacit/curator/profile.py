@@ -185,4 +185,15 @@ def _hash_plan(policy: Policy, planned: tuple[ProfiledTable, ...], scale: Fracti
     from tacit.curator.profile_key import PROFILES
 
     values = ("profile", 1, policy.epoch, policy.neighbors, planned, scale, key_delta)
-    return hashlib.sha256(canonical_text(values, PROFILES).encode()).hexdigest()
+    zones = _list_zones(policy, planned)
+    named = (*values, zones) if zones else values  # what is not declared is not written: keys of before stay
+    return hashlib.sha256(canonical_text(named, PROFILES).encode()).hexdigest()
+
+
+def _list_zones(policy: Policy, planned: tuple[ProfiledTable, ...]) -> tuple[tuple[str, str, str], ...]:
+    """The columns that are profiled whose clock is not that of UTC, each with its table and its zone."""
+    found = ((table, policy.table(table.name)) for table in planned)
+    columns = (
+        (table, declared.column(column.name)) for table, declared in found if declared for column in table.columns
+    )
+    return tuple((table.name, column.name, column.zone) for table, column in columns if column and column.zone)

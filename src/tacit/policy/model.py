@@ -360,6 +360,7 @@ def _meaning(table: Table) -> list[object]:
             _keys((c.other,)),
             c.unique,
             c.nullable,
+            *([] if c.zone is None else [["zone", c.zone]]),
         ]
         for c in table.columns
     ]

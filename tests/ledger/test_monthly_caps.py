@@ -298,6 +298,30 @@ def test_a_ledger_that_knows_of_no_window_grants_none(ledger, place, now):
         assert left(old) == 0
 
 
+def test_a_ledger_that_knows_of_no_window_charges_in_the_current_month(ledger, place, now):
+    # Otherwise what it tells would count in a month that is over, and the month's cap be there a second time.
+    with Ledger(place, limits("10", ada="9", bob="1")) as old, Ledger(place, MONTHLY) as new:
+        now("2030-03-10")
+        old.reserve("ada", noise("0.5"), "a")
+        new.reserve("ada", noise("0.5"), "b")
+        for each in (old, new):
+            with pytest.raises(Refused):
+                each.reserve("ada", noise("0.1"), "c")
+        assert left(new) == 0
+        assert {entry.month for entry in new.entries() if entry.kind is EntryKind.RESERVE} == {"2030-03"}
+
+
+def test_a_charge_in_a_month_that_is_over_is_told(tmp_path, now):
+    with Ledger(tmp_path / "ledger", MONTHLY) as ledger:
+        ledger.reserve("ada", noise("0.5"), "a")
+        now("2030-02-01")
+        asked = ledger.describe_request("ada", noise("0.5"), "b")
+        with ledger._writing() as book:  # as an earlier version did
+            ledger._write(book, EntryKind.RESERVE, asked, charge=asked.cost, month="2030-01", shared=1)
+        (problem,) = verify(ledger).problems
+        assert problem.startswith("entry 3: its month is over")
+
+
 @rarely_on_postgres
 def test_the_owner_may_take_a_name_out_and_put_it_back(ledger, place, now):
     ledger.reserve("ada", noise("0.75"), "a")

@@ -574,14 +574,19 @@ class Ledger(LedgerReader):
         return self._key.sign(head) if self._key else ""
 
     def _guards(self, book: LedgerTransaction, analyst: str) -> _Accounts:
-        """What a charge must fit into."""
+        """What a charge must fit into, and the month in which it counts.
+
+        That is the current one wherever the cap refreshes by the ledger's terms. This process may be opened with terms
+        that are older, and under which it does not: then it takes no month for a new one before another process has.
+        """
         own, shared = book.total(analyst), book.total(ALL_ANALYSTS)
         if own is None or shared is None:
             raise tampering_error("a total is missing")
         grant = self.limits.analysts[analyst]
-        month = max(own.month, book.now()[:7]) if own.month and grant.monthly else own.month
+        month = max(own.month, book.now()[:7]) if own.month else ""
+        spent = standing_in_month(own, month if grant.monthly else own.month).spent
         return _Accounts(
-            BudgetStatus(standing_in_month(own, month).spent, strictest_caps(own.standing.cap, grant.caps)),
+            BudgetStatus(spent, strictest_caps(own.standing.cap, grant.caps)),
             BudgetStatus(shared.standing.spent, strictest_caps(shared.standing.cap, self.limits.overall)),
             month,
         )

@@ -71,6 +71,7 @@ class LedgerTransaction:
         self.session = session
         self.taken: set[int] = set()
         self.written = 0
+        self._time = ""
         self._lasts: dict[str, Entry | None] = {}
         self._totals: dict[str, BudgetTotal] = {}  # nobody else writes meanwhile
         self.last = self._find("ORDER BY sequence DESC LIMIT 1")
@@ -287,8 +288,10 @@ class LedgerTransaction:
         return entry
 
     def now(self) -> str:
-        """The time, or that of the last entry where it is later."""
-        return max(datetime.now(UTC).isoformat(timespec="microseconds"), "" if self.last is None else self.last.time)
+        """The time of this transaction, or that of the last entry where it is later."""
+        if not self._time:  # read once, so that the month in which a charge counts is that of its entry
+            self._time = datetime.now(UTC).isoformat(timespec="microseconds")
+        return max(self._time, "" if self.last is None else self.last.time)
 
     def record(self, terms: Terms) -> None:
         """Write the terms down where they differ from those written last. Who is no longer named has a cap of zero.

@@ -159,6 +159,9 @@ class _ChainVerifier:
                 yield "its month is not a later one"
         if entry.month and entry.month > entry.time[:7]:
             yield "its month has not come yet"
+        is_charged = entry.kind in (EntryKind.RESERVE, EntryKind.REPEAT) and entry.charge != ZERO_COST
+        if is_charged and "" < entry.month < entry.time[:7]:
+            yield "its month is over: it counts in an earlier one than that in which it was charged"
         if begins:
             self.sums[entry.analyst] = ZERO_COST
         self.months[entry.analyst] = entry.month

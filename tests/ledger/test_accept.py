@@ -155,6 +155,34 @@ def test_an_older_copy_is_charged_what_grew_since(office):
         assert ledger.commit(ledger.reserve("bo", ONE, "b"), b"new").stored == b"new"
 
 
+def test_what_each_host_s_witness_saw_is_charged(office):
+    # After a failover that lost the first host's 2, the second, idle until then, asks more questions: it has seen the
+    # highest entry, and nothing that is missing.
+    with office.open() as ledger:
+        office.ask(ledger, "ada", "a")
+    second = Witness(office.folder / "second")
+    shutil.copy(office.witness.path, second.path)
+    copy = office.copy()
+    with office.open() as ledger:
+        office.ask(ledger, "bo", "b", epsilon="2")
+    first = Witness(office.folder / "first")
+    shutil.copy(office.witness.path, first.path)
+    shutil.copy(copy, office.path)
+    office.witness.path.write_bytes(second.path.read_bytes())
+    with office.open() as ledger:
+        for question in ("c", "d", "e"):
+            office.ask(ledger, "ada", question)
+    assert office.witness.last().sequence > first.last().sequence
+    with pytest.raises(ParameterError, match="nothing is missing"):
+        office.accept()
+    given = {"key": office.key, "witness": office.witness, "because": BECAUSE}
+    done = accept_loss(office.path, LIMITS, **given, others=[first, second, first])
+    assert done.charged == dict.fromkeys([ALL_ANALYSTS, "ada", "bo"], price("2"))
+    office.check()
+    with pytest.raises(LedgerError, match="is missing"):
+        accept_loss(office.path, LIMITS, **given, others=[Witness(office.folder / "none")])
+
+
 def test_a_lost_ledger_starts_with_all_that_was_spent(office):
     with office.open() as ledger:
         office.ask(ledger, "ada", "a")

@@ -166,6 +166,10 @@ def recompute_cost(
 def accept_loss(
     because: Annotated[str, typer.Option("--because", help="What happened; it is written down for good.")],
     policy: PolicyOption = DEFAULT_POLICY,
+    witnesses: Annotated[
+        list[Path] | None,
+        typer.Option("--witness", help="Another host's witness, where hosts have their own; several times."),
+    ] = None,
     as_json: JsonOption = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
 ) -> None:
@@ -190,6 +194,7 @@ def accept_loss(
         witness=Witness(books.witness),
         because=because,
         live=loaded.live_tables,
+        others=[Witness(path) for path in witnesses or []],
     )
     if as_json:
         charged = {analyst or "all": format_epsilon(cost.epsilon) for analyst, cost in done.charged.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -55,15 +55,22 @@ def accept_loss(
     witness: Witness,
     because: str,
     live: Collection[str] = (),
+    others: Sequence[Witness] = (),
 ) -> AcceptedLoss:
     """Go on with the ledger that is there, after charging all that may be missing from it.
 
-    **Theorem.** After this, every sum is at least what was truly spent. Proof: let s be the last head that the witness
-    and the ledger share. What was spent on the lost ledger after s is at most the growth of the witness's sum over all
-    charges to anyone, W_n - W_s; what was spent on this one is in its own sums. Both are counted: the growth is charged
-    to everyone, because it is not known whose it was. Where the witness is lost too, nothing is known, and every cap is
-    charged in full; one that has seen nothing is a lost one, beside a key that signs a ledger or a ledger whose key is
-    lost. A charge without an answer fails, because its answer may be among what was lost.
+    **Theorem.** Let `witness` and `others` together have seen all that was shown. After this, every sum is at least
+    what was truly spent. Proof: let s be the last head that the witness and the ledger share. What was spent on the
+    lost ledger after s is at most the growth of the witness's sum over all charges to anyone, W_n - W_s; what was spent
+    on this one is in its own sums. Both are counted: the growth is charged to everyone, because it is not known whose
+    it was. Where the witness is lost too, nothing is known, and every cap is charged in full; one that has seen nothing
+    is a lost one, beside a key that signs a ledger or a ledger whose key is lost. A charge without an answer fails,
+    because its answer may be among what was lost.
+
+    `others` are witnesses of other hosts. One witness alone knows only what its own hosts wrote: after a failover that
+    lost commits, the one that has seen the highest entry may have seen it on the new branch, and none that were lost.
+    So the growth is added up over all of them, leaving out one whose last head another has seen; what several saw of
+    one branch, at different heads, is charged more than once. Copy the new witness to their places afterwards.
 
     What others write meanwhile is lost neither: the new witness takes the old one's place while nobody can write to the
     ledger, and has seen its last entry then. One process at a time accepts a loss.
@@ -83,7 +90,8 @@ def accept_loss(
                 if store.is_blank(session):
                     store.create(session)
                 store.upgrade(session)
-                charged, failed = _charge_missing(LedgerTransaction(session), limits, key, witness, because, live)
+                book, sights = LedgerTransaction(session), [list(other.backwards()) for other in others]
+                charged, failed = _charge_missing(book, limits, key, witness, sights, because, live)
             key.mark()
             with store.write() as session:
                 last = LedgerTransaction(session).last
@@ -115,6 +123,7 @@ def _charge_missing(
     limits: BudgetLimits,
     key: SigningKey,
     witness: Witness,
+    others: list[list[WitnessedHead]],
     because: str,
     live: Collection[str],
 ) -> tuple[dict[str, BudgetCharge], int]:
@@ -124,8 +133,8 @@ def _charge_missing(
     lost = recorded is not None and recorded.witnessed and recorded.key != key.public
     if not seen and (key.is_marked() or lost):  # it has seen an entry, if it is the one that stood beside it
         seen = None
-    missing = _missing_cost(book, seen) if seen is not None else None
-    whole = seen is not None and (not seen or _has_entry(book, seen[0]))
+    missing = _sum_missing(book, [seen, *others]) if seen is not None else None
+    whole = seen is not None and all(not each or _has_entry(book, each[0]) for each in (seen, *others))
     if whole and recorded is not None and recorded.key == key.public:
         raise ParameterError("ledger", "nothing is missing from it", fix="go on as before")
     source = recorded.source if recorded is not None and recorded.key == key.public else NO_SOURCE
@@ -149,6 +158,18 @@ def _charge_missing(
         )
         charged[analyst] = charge
     return charged, failed
+
+
+def _sum_missing(book: LedgerTransaction, witnesses: list[list[WitnessedHead]]) -> BudgetCharge:
+    """How much the sums of several witnesses have grown, each since the last head that the ledger has too.
+
+    A witness whose last head another has seen adds nothing: the other has grown by at least as much.
+    """
+    counted: list[list[WitnessedHead]] = []
+    for seen in sorted(filter(None, witnesses), key=lambda seen: -seen[0].sequence):
+        if not any(seen[0] in other for other in counted):
+            counted.append(seen)
+    return sum((_missing_cost(book, seen) for seen in counted), start=ZERO_COST)
 
 
 def _missing_cost(book: LedgerTransaction, seen: list[WitnessedHead]) -> BudgetCharge:

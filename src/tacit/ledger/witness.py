@@ -54,6 +54,11 @@ class Witness:
     is shown. Then a ledger that does not hold the last sight is not the one that all shown answers were charged to.
     Proof: entries are never changed, so the ledger that wrote the last sight holds it for ever after, with all before.
 
+    This is about the entries that were noted in this file. A host whose witness is its own notices the loss of what it
+    has itself written and read, and not of what other hosts were shown. So hosts share one witness, on a disk that
+    fails apart from the database's, or the database loses no commit that it has acknowledged, because it replicates
+    synchronously.
+
     A ledger may be ahead of its witness, by what was written when the machine stopped. Two who note at once take turns;
     who comes late with an earlier entry has nothing to add. A torn record at the end is passed over.
     """

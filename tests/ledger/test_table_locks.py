@@ -151,6 +151,21 @@ def test_a_charge_whose_run_never_began_is_no_failure_of_the_data(place):
         assert set(ledger.locks()) == {"visits"}
 
 
+@rarely_on_postgres
+def test_a_charge_over_live_tables_has_one_run_at_a_time(place):
+    # Of two runs, how one ends would hide how the other does: here the second is interrupted before it begins.
+    with Ledger(place, LIMITS, patience=0) as ledger, Ledger(place, LIMITS, patience=0) as sibling:
+        claim = ledger.reserve("ada", ONE, "a", tables=VISITS)
+        for each in (ledger, sibling):
+            with pytest.raises(LedgerError) as busy:
+                each._drop(each.reserve("ada", ONE, "a", tables=VISITS))
+            assert busy.value.code is ErrorCode.LEDGER_BUSY
+        with pytest.raises(KeyboardInterrupt), ledger.hold(claim):
+            raise KeyboardInterrupt
+        assert set(ledger.locks()) == {"visits"}
+    assert in_order(place)
+
+
 def _full() -> Any:
     raise LedgerError(ErrorCode.LEDGER_FULL, "cannot grow", fix="free some space")
 

@@ -514,6 +514,8 @@ class Ledger(LedgerReader):
                 book, EntryKind.RESERVE, asked, charge=asked.cost, month=guards.month, shared=1, note=note
             )
         else:
+            if asked.tables and self._has_run(book, entry, dict(open_claims)[entry], me):
+                raise _busy_error()
             resumed = replace(asked, request="") if named is not None else asked
             self._write(book, EntryKind.RESUME, resumed, claim=entry.sequence)
         book.hold(entry, me)
@@ -545,6 +547,11 @@ class Ledger(LedgerReader):
         """Whether an answer may still come of a claim."""
         flies = claim.sequence in self._flying or claim.sequence in book.taken
         return flies or (holder != me and self.store.is_alive(book.session, holder))
+
+    def _has_run(self, book: LedgerTransaction, claim: Entry, holder: str, me: str) -> bool:
+        """Whether a run of a claim may not have ended, of whichever object of this process or of another."""
+        siblings = any(claim.sequence in each._flying for each in self._siblings())
+        return siblings or self._is_flying(book, claim, holder, me)
 
     def _write(self, book: LedgerTransaction, kind: EntryKind, asked: ChargeRequest, **more: Any) -> Entry:
         key, loss = asked.question
@@ -619,6 +626,11 @@ def refuse_used_name(request: str) -> Refused:
     """The refusal of a name that belongs to another question of the analyst's."""
     what = f"the request {request!r} belongs to another question"
     return Refused(ErrorCode.REQUEST, what, fix="give every question a name of its own, such as a new UUID")
+
+
+def _busy_error() -> LedgerError:
+    """The error of a question over live tables whose run has not ended. A second run would hide how the first ends."""
+    return LedgerError(ErrorCode.LEDGER_BUSY, "this question is being answered", fix="ask again when it has ended")
 
 
 def _load_reserve_entry(book: LedgerTransaction, claim: Reservation) -> Entry:

@@ -4,8 +4,9 @@ Where an engine reads the owner's own tables, no check excludes that a row makes
 fails is then an output without noise, and n questions could tell n bits. So one failure is allowed for each table, and
 the next one only after the owner has looked at the cause.
 
-A *run* is the work on one RESERVE or RESUME. A run over a table ends in one of four ways, and which of them is known
-from the ledger and from the process that runs it:
+A *run* is the work on one RESERVE or RESUME. A charge over live tables has one run at a time: it is not resumed while a
+run of it may go on, in this process or another, because only one holder is known of it. A run over a table ends in one
+of four ways, and which of them is known from the ledger and from the process that runs it:
 
 - with an answer: a COMMIT, or an answer that the ledger could not store, whose size and no more of it anyone sees;
 - before any statement was sent to the engine, or before it began: nothing of the table was read;

@@ -391,6 +391,19 @@ def test_the_owner_accepts_a_loss_and_all_that_may_be_missing_is_charged(older, 
     assert (entry["accepted_losses"], entry["analysts"]) == (4, 2)
 
 
+def test_another_host_s_witness_knows_what_is_missing(older, folder):
+    seen = (folder / "t.witness").read_bytes()
+    (folder / "second.witness").write_bytes(seen)
+    (folder / "t.witness").write_bytes(seen[: -2 * 80])  # without the records of the charge and its answer
+    accept = ("ledger", "accept-loss", "--because", "a failover", "--yes")
+    whole = older(*accept)
+    assert (whole.returncode, "nothing is missing from it" in whole.stderr) == (2, True)
+    shown = older(*accept, "--witness", str(folder / "second.witness"))
+    assert shown.returncode == 0, shown.stderr
+    assert "charged to all together: epsilon 0.5" in shown.stdout
+    assert "all in order" in older("ledger", "verify").stdout
+
+
 def test_the_owner_is_asked_first(older, folder):
     before = (folder / "t.ledger").read_bytes(), (folder / "t.witness").read_bytes()
     shown = older("ledger", "accept-loss", "--because", "a backup was restored", stdin="n\n")

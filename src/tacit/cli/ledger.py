@@ -168,7 +168,9 @@ def accept_loss(
     policy: PolicyOption = DEFAULT_POLICY,
     witnesses: Annotated[
         list[Path] | None,
-        typer.Option("--witness", help="Another host's witness, where hosts have their own; several times."),
+        typer.Option(
+            "--witness", help="Another host's witness, where hosts have their own; several times.", metavar="FILE"
+        ),
     ] = None,
     as_json: JsonOption = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,

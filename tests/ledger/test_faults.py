@@ -498,6 +498,20 @@ def test_a_failed_run_of_which_nothing_can_be_written_has_failed(disk, tmp_path)
             ledger.reserve("ada", ONE, "1", request="r-1")
 
 
+def test_an_answer_that_leaves_no_memory_has_failed(tmp_path, monkeypatch):
+    def none() -> Any:
+        raise MemoryError
+
+    with Ledger(tmp_path / "ledger", LIMITS) as ledger:
+        claim = ledger.reserve("ada", ONE, "1", request="r-1")
+        with monkeypatch.context() as patch:
+            patch.setattr(ledger.store, "write", none)
+            with pytest.raises(MemoryError), ledger.hold(claim):
+                ledger.commit(claim, b"12")
+        with pytest.raises(Failed):
+            ledger.reserve("ada", ONE, "1", request="r-1")
+
+
 def test_a_disk_that_takes_nothing_when_the_answer_comes_costs_no_second_charge(disk, tmp_path):
     # It fails before the answer is handed over, so that no answer is the cause.
     with Ledger(tmp_path / "ledger", LIMITS) as ledger:

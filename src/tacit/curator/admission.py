@@ -84,7 +84,11 @@ def _find_refusal(
 
 
 def _is_stored(plan: AnyPlan, answer: bytes | None, book: LedgerTransaction) -> bool:
-    """Whether all of an answer is there; of a question whose clip is chosen first, the second step as well."""
+    """Whether all of an answer is there; of a question whose clip is chosen first, the second step as well.
+
+    A clip that others have paid for is read for that, and its value decides nothing: the second step that follows from
+    it is there where anybody has asked for both, whatever the clip is.
+    """
     if answer is None or not isinstance(plan, ClipChoicePlan):
         return answer is not None
     try:
@@ -113,8 +117,9 @@ def find_name_refusal(plan: AnyPlan, analyst: str, request: str, ledger: Ledger)
 def find_second_step(plan: AnyPlan, analyst: str, history: LedgerReader | None) -> AnyPlan:
     """The plan that follows from a clip, where this analyst has paid for that; else the plan as it is.
 
-    What others have asked shows in no explanation: without a charge of the analyst's own, the stored clip is not read.
-    What it cost them is in the totals of all (`docs/guide/threat-model.md`).
+    Without a charge of the analyst's own, the explanation is not that of the stored clip. That others have asked shows
+    in no explanation, unless the overall budget is exhausted: then only what is stored is not refused. What it cost
+    them is in the totals of all (`docs/guide/threat-model.md`).
     """
     if history is None or not isinstance(plan, ClipChoicePlan):
         return plan

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -13,8 +14,11 @@ from torch.utils.data import DataLoader, TensorDataset
 from tacit.learn.torch import Private
 from tacit.learn.torch.batches import Pass
 from tacit.learn.torch.clipping import clipped_sums, read_parts, total_columns
+from tacit.learn.torch.exact import EXPONENT
+from tacit.sampling.bits import ReplayBits
 
 Losses = Callable[[nn.Module, Tensor], Tensor]
+BatchLosses = Callable[[nn.Module, list[Tensor]], Tensor]
 
 
 def sum_of_squares(model: nn.Module, x: Tensor) -> Tensor:
@@ -68,3 +72,32 @@ def booked(
 def relative_error(found: Tensor, true: Tensor) -> float:
     """The largest distance over the largest true number."""
     return float((found.double() - true.double()).abs().max() / true.double().abs().max().clamp_min(1e-30))
+
+
+def clipped_step(model: nn.Module, data: TensorDataset, losses: BatchLosses, **settings: Any) -> np.ndarray:
+    """The sum of a step in units of the clipping norm, before noise: of exact integers, or of 32-bit numbers."""
+    optimizer = torch.optim.SGD(model.parameters(), 0.0)
+    batch = settings.pop("batch", len(data))
+    given = {"noise_multiplier": 1, "public": True, "check": False, "bits": ReplayBits(b"step")} | settings
+    private = Private(model, optimizer, DataLoader(data, batch_size=batch), **given)
+    found: list[np.ndarray] = []
+
+    def keep() -> None:
+        sums = private._sums
+        assert sums is not None
+        private._sums, private.steps_ = None, private.steps_ + 1
+        found.append(np.concatenate([_in_clips(private, sums[id(p)]) for p in private.parameters]))
+
+    private._finish = keep  # type: ignore[method-assign]
+    for tensors in private.loader:
+        private.step(losses(model, tensors))
+        if found:
+            break
+    private.close()
+    return found[0]
+
+
+def _in_clips(private: Private, each: Any) -> np.ndarray:
+    if private._noise_kind == "exact":
+        return each.to_integers().ravel().astype(float) / 2.0**EXPONENT
+    return each.double().numpy().ravel() * (private.expected_batch / private.clip)

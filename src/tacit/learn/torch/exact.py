@@ -4,13 +4,17 @@
 the clipping norm, in L2. **Proof.** The gradients of a unit are doubles, materialized. Their norm n is computed in
 doubles, from squares that do not cancel: its relative error is below 2^-20. Each number is scaled by s <= MARGIN/n,
 rounded in a product, and truncated towards zero to a multiple of 2^-`EXPONENT`; neither makes the vector longer than
-1. A unit whose norm is not finite adds zeros. Integers are added without rounding, as Python's or as 64-bit ones that
-cannot overflow: a step has fewer than 2^20 units. Every pass's sum is exact, so passes add up to the batch's sum.
+1. A unit whose norm is not finite adds zeros. Integers are added without rounding: those of a pass, which has fewer
+than 2^20 units, in 64 bits, and those of all passes as a `WholeSum`.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -22,6 +26,36 @@ from tacit.sampling.bits import Bits
 
 EXPONENT = 40
 _MOST_UNITS = 2**20
+_MOST_PASSES = 2**33
+_LOW = 2**32
+
+
+@dataclass(frozen=True, eq=False)
+class WholeSum:
+    """The integers high 2^32 + low: a sum of those of so many passes.
+
+    **Theorem.** It is exact: no addition leaves 64 bits. **Proof.** Of n passes, |low| <= 2^60 and
+    |high| <= (n - 1) 2^29, by induction. One pass has high = 0, and fewer than 2^20 units, each of which adds at most
+    2^`EXPONENT` = 2^40. A sum of two takes the last 32 bits of either low, together below 2^33, and adds the rest, at
+    most 2^28 each in size, to both high. And n is at most 2^33.
+    """
+
+    low: Tensor
+    high: Tensor | int = 0
+    passes: int = 1
+
+    def __add__(self, other: WholeSum) -> WholeSum:
+        """Return the sum of the passes of both."""
+        passes = self.passes + other.passes
+        if passes > _MOST_PASSES:
+            raise ParameterError("units_per_pass", "a step has over 2^33 passes", fix="units_per_pass=1024")
+        low = (self.low & (_LOW - 1)) + (other.low & (_LOW - 1))
+        return WholeSum(low, self.high + other.high + (self.low >> 32) + (other.low >> 32), passes)
+
+    def to_integers(self) -> npt.NDArray[Any]:
+        """Return them as Python's."""
+        low = self.low.numpy().astype(object)
+        return low if isinstance(self.high, int) else low + self.high.numpy().astype(object) * _LOW
 
 
 def integer_sums(
@@ -31,7 +65,7 @@ def integer_sums(
     parameters: list[Tensor],
     stability: float | None,
     clip: float,
-) -> dict[int, Tensor]:
+) -> dict[int, WholeSum]:
     """Return the sum over units of each parameter's clipped gradients, in units of clip 2^-EXPONENT."""
     if counted.shape[0] >= _MOST_UNITS:
         raise ParameterError("units_per_pass", "must be below 2^20 for exact noise", fix="units_per_pass=1024")
@@ -54,13 +88,13 @@ def integer_sums(
         each = gradients[id(parameter)]
         along = [-1] + [1] * (each.dim() - 1)
         finite = torch.where(kept.reshape(along), each, 0.0)
-        sums[id(parameter)] = (finite * factor.reshape(along) * 2.0**EXPONENT).trunc().long().sum(0)
+        sums[id(parameter)] = WholeSum((finite * factor.reshape(along) * 2.0**EXPONENT).trunc().long().sum(0))
     return sums
 
 
-def release(sums: dict[int, Tensor], parameters: list[Tensor], grid: GridGaussian, bits: Bits) -> list[Tensor]:
+def release(sums: dict[int, WholeSum], parameters: list[Tensor], grid: GridGaussian, bits: Bits) -> list[Tensor]:
     """Return the sums with exact noise, in units of the clipping norm."""
-    values = np.concatenate([sums[id(parameter)].numpy().ravel() for parameter in parameters])
+    values = np.concatenate([sums[id(parameter)].to_integers().ravel() for parameter in parameters])
     noisy = grid.release_whole(values, EXPONENT, bits)
     found, start = [], 0
     for parameter in parameters:

@@ -2,12 +2,54 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+import pytest
 import torch
+from tests.support.deep import clipped_step
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from tacit.learn.torch import Private
-from tacit.learn.torch.batches import Pass
+from tacit.learn.torch.batches import Pass, UnitTable, split_into_passes
+from tacit.sampling.bits import ReplayBits
+
+ROUNDING = 1e-3  # of a sum of 32-bit numbers; exact sums have none
+
+
+def squared_error(model, tensors):
+    return (model(tensors[0]) - tensors[1]).square().sum(1)
+
+
+# Units of several rows.
+@pytest.mark.parametrize("noise", ["exact", "device"])
+@pytest.mark.parametrize("value", [math.nan, math.inf, 3e38, 1e8])
+def test_a_persons_row_is_not_seen_by_units_with_fewer_rows_than_others(noise, value):
+    # Person 0 has the first row, which overflows. The 20 others have one row each, of two that a step could use.
+    torch.manual_seed(1)
+    x, y = torch.randn(21, 64), torch.full((21, 64), 50.0)
+    x[0] = value
+
+    def sums(first):
+        torch.manual_seed(0)
+        data = TensorDataset(x[first:], y[first:])
+        people = list(range(first, 21))
+        settings = {"units": people, "rows_per_unit": 2, "rows": 20, "batch": 20, "units_per_pass": 24}
+        return clipped_step(nn.Linear(64, 64), data, squared_error, noise=noise, **settings)
+
+    assert float(np.linalg.norm(sums(0) - sums(1))) <= 1 + ROUNDING
+
+
+def test_places_of_a_unit_hold_rows_of_its_own_and_the_others_rows_of_the_batch():
+    owners = [0, 1, 1, 2, 3, 3, 3, 4]
+    table = UnitTable.of(8, owners, rows_per_unit=2)
+    for each in split_into_passes([1, 2, 3], 5, table, ReplayBits(b"places")):
+        places = np.reshape([owners[position] for position in each.positions], (5, 2))
+        assert (places[:, 0] == places[:, 1]).all()
+        counted = each.mask.reshape(5, 2).any(1).numpy()
+        assert sorted(places[counted, 0]) == [1, 2, 3] and set(places[~counted, 0]) <= {1, 2, 3}
+        assert int(each.mask.sum()) == 5  # unit 2 has one row, and units 1 and 3 two
 
 
 # Many passes.

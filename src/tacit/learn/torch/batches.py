@@ -4,6 +4,13 @@ A step sees a batch of random size: every unit is in it with the same probabilit
 *passes* of `rows` rows, always as many: a batch that is larger takes several, a smaller one is filled up, and an empty
 one is a pass with nothing in it. Rows that only fill up are hidden by the mask. So neither shapes nor the number of
 rows that a sum is divided by say how many were drawn.
+
+**Theorem (rows).** What is computed for a unit of the batch reads its own rows alone, if the model keeps rows apart.
+**Proof.** All places of a unit hold rows of its own: one with fewer rows than others is filled up with its first. A
+hidden row is not harmless by being hidden: its gradient is taken times 0, which is no number where it is infinite, and
+what is no number takes the whole unit out of the sum. Places without a unit hold rows of a unit of the same pass. They
+are units that are not counted, and their numbers are replaced by zeros (`clipping.factors`, `exact.integer_sums`). Only
+an empty batch shows the model a row that was not drawn, the first of the dataset, and counts nothing.
 """
 
 from __future__ import annotations
@@ -76,13 +83,14 @@ def split_into_passes(batch: Sequence[int], units_per_pass: int, table: UnitTabl
     """Yield the passes of a batch of units; an empty batch is one pass."""
     width = table.rows_per_unit
     for start in range(0, max(len(batch), 1), units_per_pass):
-        mine = batch[start : start + units_per_pass]
-        positions = [0] * (units_per_pass * width)
+        drawn = [table.rows_of(unit, bits) for unit in batch[start : start + units_per_pass]]
+        nobody = drawn[0][0] if drawn else 0
+        positions = [nobody] * (units_per_pass * width)
         mask = torch.zeros(units_per_pass * width, dtype=torch.bool)
-        for place, unit in enumerate(mine):
-            found = table.rows_of(unit, bits)
-            positions[place * width : place * width + len(found)] = found
-            mask[place * width : place * width + len(found)] = True
+        for place, mine in enumerate(drawn):
+            first = place * width
+            positions[first : first + width] = mine + mine[:1] * (width - len(mine))
+            mask[first : first + len(mine)] = True
         yield Pass(positions, mask, start + units_per_pass >= len(batch))
 
 

@@ -2,9 +2,10 @@
 
 It is imported where Triton is installed. Numbers come from Philox 4x32-10: the key has 64 bits from the operating
 system, and no counter is used twice: it has the place of a number, the number of the tensor, and the number of the
-call. Two 32-bit words give two normal numbers by the transform of Box and Muller, the smallest uniform one being 2^-33.
-Sine and cosine are polynomials on an eighth of the circle to either side, which the first two bits of a word turn to
-its quarter: as exact as 32-bit numbers, and without the branches for large angles that libraries have.
+call, the first of which is drawn by the operating system too. Two 32-bit words give two normal numbers by the transform
+of Box and Muller, the smallest uniform one being 2^-33. Sine and cosine are polynomials on an eighth of the circle to
+either side, which the first two bits of a word turn to its quarter: as exact as 32-bit numbers, and without the
+branches for large angles that libraries have.
 """
 
 from __future__ import annotations

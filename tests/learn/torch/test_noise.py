@@ -1,0 +1,90 @@
+"""The noise of the device on a CPU: how it is seeded, who has the same, and that it is Gaussian."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import os
+import pickle
+
+import pytest
+import torch
+
+from tacit.learn.torch import noise
+
+CPU = torch.device("cpu")
+
+
+def draw(source: noise.DeviceNoise, count: int = 8, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    sums = [torch.zeros(count, dtype=dtype)]
+    source.add(sums, 1.0)
+    return sums[0]
+
+
+def draw_seeded(monkeypatch, words: list[int]) -> torch.Tensor:
+    given = iter(words)
+    monkeypatch.setattr(noise, "draw_system_seed", lambda: next(given))
+    return draw(noise.DeviceNoise(CPU))
+
+
+def test_every_bit_of_the_seed_counts(monkeypatch):
+    # A search for the seed costs what its bits cost: each of at least 128 bits must change what is drawn.
+    words = [1234567 + n for n in range(8)]
+    first = draw_seeded(monkeypatch, words)
+    used = 0
+    for place, bit in itertools.product(range(8), (0, 31, 32, 62)):
+        other = [word ^ (1 << bit) if n == place else word for n, word in enumerate(words)]
+        used += not torch.equal(first, draw_seeded(monkeypatch, other))
+    assert used >= 2 * 4  # every probed bit of two words of 64 bits
+    assert torch.equal(first, draw_seeded(monkeypatch, words))
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda source: pickle.loads(pickle.dumps(source))])
+def test_a_copy_of_it_draws_noise_of_its_own(duplicate):
+    # Two releases with the same noise would show the difference of their sums.
+    source = noise.DeviceNoise(CPU)
+    other = duplicate(source)
+    assert not (draw(source) == draw(other)).any()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_fork_draws_noise_of_its_own():
+    source = noise.DeviceNoise(CPU)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writer, draw(source).numpy().tobytes())
+        os._exit(0)
+    os.waitpid(child, 0)
+    theirs = torch.frombuffer(bytearray(os.read(reader, 4 * 8)), dtype=torch.float32)
+    os.close(reader), os.close(writer)
+    assert not (draw(source) == theirs).any()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_it_is_gaussian(monkeypatch, dtype):
+    # Of n = 400,000 numbers, those beyond each limit are binomial: 6.2 deviations off has probability below 1e-9, and a
+    # deviation of the noise that is off by a tenth is at least 17 off at the first three limits.
+    seeds = itertools.count(7)
+    monkeypatch.setattr(noise, "draw_system_seed", lambda: next(seeds))
+    n = 400_000
+    drawn = draw(noise.DeviceNoise(CPU), n, dtype)
+
+    def farthest(numbers: torch.Tensor) -> float:
+        far = []
+        for limit in (1.0, 2.0, 3.0):
+            p = float(torch.special.erfc(torch.tensor(limit / 2**0.5)))
+            far.append(abs(int((numbers.abs() > limit).sum()) - n * p) / (n * p * (1 - p)) ** 0.5)
+        return max(far)
+
+    assert farthest(drawn) < 6.2 < farthest(drawn * 1.1)
+    assert abs(float(drawn.mean())) < 6.2 / n**0.5
+    assert abs(float((drawn[1:] * drawn[:-1]).mean())) < 6.2 / n**0.5
+
+
+def test_calls_and_tensors_have_noise_of_their_own():
+    source = noise.DeviceNoise(CPU)
+    sums = [torch.zeros(3, 4), torch.zeros(12)]
+    source.add(sums, 1.0)
+    again = draw(source, 12)
+    assert not (sums[0].flatten() == sums[1]).any() and not (sums[1] == again).any()

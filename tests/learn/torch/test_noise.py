@@ -9,6 +9,7 @@ import pickle
 
 import pytest
 import torch
+from tests.support.forks import in_child, outcome
 
 from tacit.learn.torch import noise
 
@@ -51,11 +52,11 @@ def test_a_copy_of_it_draws_noise_of_its_own(duplicate):
 def test_a_fork_draws_noise_of_its_own():
     source = noise.DeviceNoise(CPU)
     reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.write(writer, draw(source).numpy().tobytes())
-        os._exit(0)
-    os.waitpid(child, 0)
+
+    def send() -> int:
+        return os.write(writer, draw(source).numpy().tobytes()) - 32
+
+    assert outcome(in_child(send)) == 0
     theirs = torch.frombuffer(bytearray(os.read(reader, 4 * 8)), dtype=torch.float32)
     os.close(reader), os.close(writer)
     assert not (draw(source) == theirs).any()

@@ -220,7 +220,7 @@ class Private:
         self._correlated = CorrelatedNoise(self._device_noise, self._bands) if self._bands > 1 else None
         self._order: Any = None
         self._pass: Pass | None = None
-        self._sums: dict[int, Tensor] | None = None
+        self._sums: dict[int, Any] | None = None
         self._below = torch.zeros((), device=self.device)
         self._compiled: tuple[Callable[..., Any], Callable[..., Any]] | None = None
         self._iteration: object = None
@@ -413,7 +413,7 @@ class Private:
                 "losses", "do not depend on the model's parameters", fix="compute them from model(batch)"
             )
 
-    def _clip_and_sum(self, probe: Tensor | None, written: list[Tensor], mask: Tensor) -> dict[int, Tensor]:
+    def _clip_and_sum(self, probe: Tensor | None, written: list[Tensor], mask: Tensor) -> dict[int, Any]:
         calls = self._book.calls
         counted = self._unit_mask(mask)
         if self._noise_kind == "exact":

@@ -70,3 +70,31 @@ def test_exact_sums_of_many_passes_do_not_wrap():
         private._add(once)
         found.append(private._sums[id(model.bias)].to_integers().item())
     assert -found[0] > 0.99 * rows * 2**40 and found == [n * found[0] for n in range(1, 18)]
+
+
+# One parameter in several layers.
+class SelfAndCross(nn.Module):
+    """One module as self-attention, which reads its three matrices as one, and as cross-attention."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(width, 2, batch_first=True)
+
+    def forward(self, x, context):
+        own, _ = self.attention(x, x, x)
+        return own + self.attention(x, context, context)[0]
+
+
+@pytest.mark.parametrize("noise", ["exact", "device"])
+@pytest.mark.parametrize(("width", "tokens"), [(8, 5), (16, 3), (4, 9), (8, 1)])
+def test_attention_to_itself_and_to_others_is_clipped_as_one(noise, width, tokens):
+    def losses(model, tensors):
+        x, context, y = tensors
+        return (model(x, context) - y).square().sum((1, 2))
+
+    for unit in range(3):
+        torch.manual_seed(unit)
+        x, y = torch.randn(1, tokens, width), torch.randn(1, tokens, width) * 10
+        data = TensorDataset(x, x + 0.01 * torch.randn(1, tokens, width), y)
+        length = float(np.linalg.norm(clipped_step(SelfAndCross(width), data, losses, noise=noise)))
+        assert 0.99 < length <= 1 + ROUNDING

@@ -46,6 +46,14 @@ class BookEntry:
         """What the entry is the gradient of."""
         return id(self.parameter), self.rows
 
+    def overlaps(self, other: BookEntry) -> bool:
+        """Whether both are gradients of some of the same numbers, so that their squared norms do not just add up."""
+        if self.parameter is not other.parameter:
+            return False
+        if self.rows is None or other.rows is None:
+            return True
+        return max(self.rows[0], other.rows[0]) < min(self.rows[1], other.rows[1])
+
 
 @dataclass(eq=False)
 class LayerCall:
@@ -120,7 +128,7 @@ class Book:
         )
         call = LayerCall(layer, tuple(entries), slots, signature)
         for other in self.calls:
-            if {entry.key for entry in other.entries} & {entry.key for entry in call.entries}:
+            if any(mine.overlaps(theirs) for mine in call.entries for theirs in other.entries):
                 other.alone = call.alone = False
         self.calls.append(call)
         return call

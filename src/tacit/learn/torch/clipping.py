@@ -8,9 +8,10 @@ parameters, so |R| <= c (sqrt(square + error) + sqrt(scaling)) = c n. `factors` 
 whose n is not finite, has a factor of 0, and then R = 0: its numbers are replaced by zeros, since 0 times infinity is
 no number. Under automatic clipping the factor is less still.
 
-So sums of neighbors, one of which has one unit more, are at most C apart, but for the rounding of the sum itself:
-32-bit additions in an order that the hardware chooses. This is the one step that is treated as exact, and the
-guarantee of `Private` says so; with `noise="exact"` there is no such step.
+So sums of neighbors, one of which has one unit more, are at most C apart where the other units are in the same places
+of their passes (`batches` has the theorem), but for the rounding of the sum itself: 32-bit additions in an order that
+the hardware chooses. This is treated as exact, and the guarantee of `Private` says so; with `noise="exact"` there is no
+such step.
 """
 
 from __future__ import annotations
@@ -67,10 +68,47 @@ def total_columns(calls: Sequence[LayerCall], parts: list[list[GradientPart]], p
     for call, mine in zip(calls, parts, strict=True):
         if not call.alone:
             for part in mine:
-                shared[part.entry.key].append(part)
-    columns = [_shared_columns(group) for group in shared.values()]
+                shared[part.entry.key[0]].append(part)
+    columns = [_shared_columns(group) for mine in shared.values() for group in _align_rows(mine)]
     columns += [] if probe is None else [probe]
     return sum(columns[1:], start=columns[0])
+
+
+def _align_rows(parts: list[GradientPart]) -> list[list[GradientPart]]:
+    """Return the parts of one parameter, cut where one of them begins or ends, in groups of the same rows.
+
+    One attention module may read its three matrices as one in one call, and one by one in another.
+    """
+    ranges = [_rows_of(part) for part in parts]
+    if all(each == ranges[0] for each in ranges):
+        return [parts]
+    cuts = sorted({cut for each in ranges for cut in each})
+    groups = []
+    for n in range(len(cuts) - 1):
+        first, last = cuts[n], cuts[n + 1]
+        inside = [part for part, (start, end) in zip(parts, ranges, strict=True) if start <= first and last <= end]
+        groups += [[_cut_rows(part, first, last) for part in inside]] if inside else []
+    return groups
+
+
+def _rows_of(part: GradientPart) -> tuple[int, int]:
+    return part.entry.rows or (0, part.entry.parameter.shape[0])
+
+
+def _cut_rows(part: GradientPart, first: int, last: int) -> GradientPart:
+    """The part's gradients of these rows of the parameter, which are among its own."""
+    start, end = _rows_of(part)
+    if (start, end) == (first, last):
+        return part
+    kind = part.entry.kind if part.entry.kind in ("outer", "bias") else "gradient"
+    if kind == "outer":
+        a, g = part.operands
+        tensors: tuple[Tensor, ...] = (a, g[..., first - start : last - start])
+    elif kind == "bias":
+        tensors = (part.tensors[0][..., first - start : last - start],)
+    else:
+        tensors = (materialize(part)[:, first - start : last - start],)
+    return replace(part, entry=BookEntry(part.entry.parameter, kind, (), (first, last)), tensors=tensors)
 
 
 def _shared_columns(group: list[GradientPart]) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from tacit.learn.torch import Private
 from tacit.learn.torch.batches import Pass, UnitTable, split_into_passes
+from tacit.learn.torch.noise import LENGTH_IS_PUBLIC, PLACES_ARE_ALIKE
 from tacit.sampling.bits import ReplayBits
 
 ROUNDING = 1e-3  # of a sum of 32-bit numbers; exact sums have none
@@ -70,6 +72,43 @@ def test_exact_sums_of_many_passes_do_not_wrap():
         private._add(once)
         found.append(private._sums[id(model.bias)].to_integers().item())
     assert -found[0] > 0.99 * rows * 2**40 and found == [n * found[0] for n in range(1, 18)]
+
+
+# Places in a pass.
+def test_units_lie_in_random_places_that_do_not_depend_on_the_others():
+    # Two units in three places: each of 6 ways has probability 1/6. Of 1,500 draws, 250 with a deviation of 14.4; 90 is
+    # 6.2 of them: beyond with probability 6e-10. Alone, a unit is in each place in 500 (deviation 18.3; 114).
+    table, bits = UnitTable(9), ReplayBits(b"places")
+    pairs: Counter[tuple[int, ...]] = Counter()
+    alone: Counter[int] = Counter()
+    for _ in range(1500):
+        (two,) = split_into_passes([4, 7], 3, table, bits)
+        (one,) = split_into_passes([4], 3, table, bits)
+        assert sorted(np.array(two.positions)[two.mask.numpy()]) == [4, 7]
+        pairs[tuple(position if counted else 0 for position, counted in zip(two.positions, two.mask, strict=True))] += 1
+        alone[int(one.mask.int().argmax())] += 1
+    assert len(pairs) == 6 and all(abs(count - 250) < 90 for count in pairs.values())
+    assert all(abs(count - 500) < 114 for count in alone.values())
+
+
+def test_all_units_of_a_batch_are_in_its_passes_once():
+    passes = list(split_into_passes(list(range(10, 20)), 4, UnitTable(20), ReplayBits(b"passes")))
+    assert [int(each.mask.sum()) for each in passes] == [4, 4, 2] and [each.is_last for each in passes] == [0, 0, 1]
+    seen = [n for each in passes for n in np.array(each.positions)[each.mask.numpy()]]
+    assert sorted(seen) == list(range(10, 20))
+
+
+def test_places_are_idealized_where_a_batch_may_take_several_passes():
+    def named(**settings):
+        loader = DataLoader(TensorDataset(torch.zeros(8, 2)), batch_size=4)
+        model = nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), 0.0)
+        return Private(model, optimizer, loader, noise_multiplier=1, noise="exact", **settings).guarantee_.idealizations
+
+    assert named(units_per_pass=8) == (LENGTH_IS_PUBLIC,)
+    assert named(units_per_pass=7) == (PLACES_ARE_ALIKE, LENGTH_IS_PUBLIC)
+    assert named(units_per_pass=8, rows=8) == (PLACES_ARE_ALIKE,)  # there may be more than 8
+    assert named(units_per_pass=2, sampling="shuffled") == ()
 
 
 # One parameter in several layers.

@@ -11,6 +11,13 @@ hidden row is not harmless by being hidden: its gradient is taken times 0, which
 what is no number takes the whole unit out of the sum. Places without a unit hold rows of a unit of the same pass. They
 are units that are not counted, and their numbers are replaced by zeros (`clipping.factors`, `exact.integer_sums`). Only
 an empty batch shows the model a row that was not drawn, the first of the dataset, and counts nothing.
+
+**Theorem (places).** Matrix products round a row by its place, so places are drawn. Compare a batch with the same batch
+and one unit more, both in random places. If it fits one pass, the other units have the same places with the same
+probabilities in both. In several passes they have them but for one unit, which may have another place. **Proof.** A
+uniformly random injection of units into the places of a pass, restricted to fewer units, is a uniformly random
+injection of these. In several passes, all but the last are full, and which units the last one has is as random as
+their order: if the one unit more is not in the last pass, one that is, drawn at random, takes its place without it.
 """
 
 from __future__ import annotations
@@ -79,19 +86,35 @@ class UnitTable:
         return [int(each) for each in mine]
 
 
-def split_into_passes(batch: Sequence[int], units_per_pass: int, table: UnitTable, bits: Bits) -> Iterator[Pass]:
-    """Yield the passes of a batch of units; an empty batch is one pass."""
+def split_into_passes(
+    batch: Sequence[int], units_per_pass: int, table: UnitTable, bits: Bits, *, in_order: bool = False
+) -> Iterator[Pass]:
+    """Yield the passes of a batch of units, in random places unless they are `in_order`; an empty batch is one pass.
+
+    Shuffled batches are in an order that was drawn before: a unit that replaces another has its place.
+    """
     width = table.rows_per_unit
+    order = range(len(batch)) if in_order else _draw_permutation(len(batch), bits)
     for start in range(0, max(len(batch), 1), units_per_pass):
-        drawn = [table.rows_of(unit, bits) for unit in batch[start : start + units_per_pass]]
+        drawn = [table.rows_of(batch[n], bits) for n in order[start : start + units_per_pass]]
         nobody = drawn[0][0] if drawn else 0
         positions = [nobody] * (units_per_pass * width)
         mask = torch.zeros(units_per_pass * width, dtype=torch.bool)
-        for place, mine in enumerate(drawn):
+        places = range(units_per_pass) if in_order else _draw_permutation(units_per_pass, bits)
+        for place, mine in zip(places, drawn, strict=False):
             first = place * width
             positions[first : first + width] = mine + mine[:1] * (width - len(mine))
             mask[first : first + len(mine)] = True
         yield Pass(positions, mask, start + units_per_pass >= len(batch))
+
+
+def _draw_permutation(count: int, bits: Bits) -> Sequence[int]:
+    """Return 0 .. count - 1 in an order, each with the same probability: that of words, if no two are equal."""
+    while True:
+        words = bits.words(count)
+        order = np.argsort(words)
+        if (words[order[1:]] != words[order[:-1]]).all():
+            return [int(place) for place in order]
 
 
 def poisson_batches(rate: Fraction, table: UnitTable, bits: Bits, steps: int) -> Iterator[list[int]]:

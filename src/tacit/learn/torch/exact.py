@@ -5,7 +5,8 @@ the clipping norm, in L2. **Proof.** The gradients of a unit are doubles, materi
 doubles, from squares that do not cancel: its relative error is below 2^-20. Each number is scaled by s <= MARGIN/n,
 rounded in a product, and truncated towards zero to a multiple of 2^-`EXPONENT`; neither makes the vector longer than
 1. A unit whose norm is not finite adds zeros. Integers are added without rounding: those of a pass, which has fewer
-than 2^20 units, in 64 bits, and those of all passes as a `WholeSum`.
+than 2^20 units, in 64 bits, and those of all passes as a `WholeSum`. Other units add the same with one unit more as
+without it, if they are in the same places: the theorem of places of `batches` says when they are.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ IDEALIZATIONS = (
     "errors of 32-bit dot products stay within 8 deviations, rounding being as good as random",
     "the sum of clipped gradients in 32-bit floating point is exact",
 )
+PLACES_ARE_ALIKE = "in batches of several passes, a gradient does not depend on where in its pass a unit is"
 LENGTH_IS_PUBLIC = "the number of units in the dataset is public"
 
 

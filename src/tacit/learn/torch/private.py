@@ -270,9 +270,12 @@ class Private:
         else:
             delta = Fraction(1, 10**6)
             epsilon = Fraction(self.plan.epsilon(delta))
-        named: tuple[str, ...] = noises.IDEALIZATIONS if self._noise_kind == "device" else ()
-        named += (noises.LENGTH_IS_PUBLIC,) if self._length_is_public and self.plan.sampling == "poisson" else ()
-        return TrainingGuarantee(epsilon, delta, self.plan.neighbors, named)
+        named = list(noises.IDEALIZATIONS) if self._noise_kind == "device" else []
+        if self.plan.sampling == "poisson":
+            fits = self._length_is_public and self._table.count <= self.units_per_pass
+            named += [] if fits else [noises.PLACES_ARE_ALIKE]
+            named += [noises.LENGTH_IS_PUBLIC] if self._length_is_public else []
+        return TrainingGuarantee(epsilon, delta, self.plan.neighbors, tuple(named))
 
     def spent(self, delta: Number) -> float:
         """Return the epsilon of the steps that were taken so far.
@@ -314,8 +317,9 @@ class Private:
 
                 self._order = draw_order(self._table.count, bits)
             batches = shuffled_batches(self.expected_batch, self._order, left)
+        in_order = self.plan.sampling == "shuffled"
         for batch in batches:
-            yield from split_into_passes(batch, self.units_per_pass, self._table, bits)
+            yield from split_into_passes(batch, self.units_per_pass, self._table, bits, in_order=in_order)
 
     def begin(self, given: Pass) -> None:
         """Start a pass: the next `step` is about these rows. `loader` calls it before it yields.

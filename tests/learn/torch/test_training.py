@@ -451,21 +451,58 @@ def test_an_epoch_of_shuffled_batches_that_was_begun_counts_as_done():
     assert private.steps_ == 8
 
 
-def test_a_buffer_that_a_pass_changes_is_named():
-    class Counting(nn.Linear):
-        def __init__(self):
-            super().__init__(6, 3)
-            self.register_buffer("mean", torch.zeros(6))
+class Counting(nn.Linear):
+    """Keeps the mean of its input, in one of several ways."""
 
-        def forward(self, x):
-            self.mean.add_(x.detach().mean((0, 1)) if x.dim() == 3 else x.detach().mean(0))
-            return super().forward(x)
+    def __init__(self, how: str) -> None:
+        super().__init__(6, 3)
+        self.how = how
+        self.register_buffer("mean", torch.zeros(6))
+        self.known = nn.Parameter(torch.zeros(6), requires_grad=False)
 
-    model = nn.Sequential(nn.Linear(6, 6), Counting().requires_grad_(False))
+    def forward(self, x):
+        mean = x.detach().mean(0) if x.dim() == 2 else x.detach().mean((0, 1))
+        if self.how == "in place":
+            self.mean.add_(mean)
+        elif self.how == "assigned":
+            self.mean = self.mean + mean
+        elif self.how == "data":
+            self.mean.data.copy_(mean)
+        elif self.how == "replaced data":
+            self.mean.data = mean
+        elif self.how == "new":
+            self.register_buffer("other", mean)
+        elif self.how == "parameter":
+            self.known.add_(mean)
+        return super().forward(x)
+
+
+@pytest.mark.parametrize("how", ["in place", "assigned", "data", "replaced data", "new", "parameter"])
+def test_what_a_pass_changes_in_a_model_is_named(how):
+    model = nn.Sequential(nn.Linear(6, 6), Counting(how).requires_grad_(False))
     private = private_for(model, torch.randn(4, 6))
     private.begin(all_rows(4))
-    with pytest.raises(ParameterError, match=r"1.mean: is a buffer that a pass changed"):
+    name = {"new": "1.other: is a buffer", "parameter": "1.known: is a parameter"}.get(how, "1.mean: is a buffer")
+    with pytest.raises(ParameterError, match=f"{name} that a pass changed"):
         private.step(sum_of_squares(model, torch.randn(4, 6)))
+
+
+def test_a_frozen_embedding_that_shortens_its_vectors_is_named():
+    model = nn.Sequential(nn.Embedding(5, 6, max_norm=0.1).requires_grad_(False), nn.Linear(6, 3))
+    private = private_for(model, torch.zeros(4, 2))
+    private.begin(all_rows(4))
+    with pytest.raises(ParameterError, match=r"0.weight: is a parameter that a pass changed"):
+        private.step(sum_of_squares(model, torch.tensor([[0, 1], [2, 3], [4, 0], [1, 2]])))
+
+
+def test_a_buffer_may_be_changed_between_steps():
+    model = nn.Sequential(nn.Linear(6, 6), Counting("nothing").requires_grad_(False))
+    model[1].mean[0] = math.nan  # and what is no number is equal to itself
+    private = private_for(model, torch.randn(4, 6), epochs=2)
+    for value in (1.0, 2.0):
+        model[1].mean.data[1] = value
+        private.begin(all_rows(4))
+        assert private.step(sum_of_squares(model, torch.randn(4, 6)))
 
 
 def test_a_batch_that_was_not_stepped_is_an_error():

@@ -80,10 +80,12 @@ class CapturedStep:
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
+            private._guard.begin()
             for _ in range(_WARM):
                 _, written, scale, *_ = self._pass()
                 self._sums = self._sum(written, scale)
                 del written
+            private._guard.check()
             with _Unmoved(private):
                 for _ in range(_WARM):
                     self._update()
@@ -100,6 +102,7 @@ class CapturedStep:
         with torch.cuda.graph(self._third, pool=self._first.pool()):
             self._update()
         private._pass = given
+        private._guard.begin()
 
     def _replay(self) -> bool:
         """Do a pass; return whether all norms were finite: their sum is, then."""
@@ -141,8 +144,9 @@ class CapturedStep:
         self._mask.copy_(given.mask, non_blocking=True)
         if not self._replay():
             self._repeat_clean()
+        private._guard.check()
         private._count_below(self._norms, self._counted)
-        private._pass = None
+        private._end_pass()
         if not given.is_last or private._sums is not None:
             private._add({id(p): each.clone() for p, each in zip(private.parameters, self._sums, strict=True)})
         if given.is_last:

@@ -28,9 +28,9 @@ from tacit.errors import ParameterError
 from tacit.learn.fit_budget import charge_fit, check_public
 from tacit.learn.torch import noise as noises
 from tacit.learn.torch.accountant import Sampling, TrainingGuarantee, TrainingPlan, dyadic_rate
+from tacit.learn.torch.backward import backward
 from tacit.learn.torch.batches import (
     Pass,
-    PassSampler,
     UnitTable,
     default_units_per_pass,
     poisson_batches,
@@ -42,6 +42,8 @@ from tacit.learn.torch.checking import check_pass
 from tacit.learn.torch.clipping import factors
 from tacit.learn.torch.correlated import CorrelatedNoise
 from tacit.learn.torch.layers import install, uninstall
+from tacit.learn.torch.private_loader import PrivateLoader
+from tacit.learn.torch.state_guard import StateGuard
 from tacit.learn.torch.training_options import (
     Clipping,
     NoiseKind,
@@ -218,6 +220,7 @@ class Private:
         self._installed = install(model, lambda: self._book)
         self._device_noise = noises.DeviceNoise(self.device)
         self._correlated = CorrelatedNoise(self._device_noise, self._bands) if self._bands > 1 else None
+        self._guard = StateGuard(model)
         self._order: Any = None
         self._pass: Pass | None = None
         self._sums: dict[int, Any] | None = None
@@ -340,7 +343,7 @@ class Private:
             charge_fit(self, self.guarantee_, self.plan.loss(self.plan.steps))
             self._charged_in = os.getpid()
         self._pass = given
-        self._versions = [(name, buffer, buffer._version) for name, buffer in self.model.named_buffers()]
+        self._guard.begin()
         self._book.start()
 
     def _forget_pass(self) -> None:
@@ -348,6 +351,10 @@ class Private:
         self._pass = self._sums = None
         self._below.zero_()
         self._book.stop()
+
+    def _end_pass(self) -> None:
+        """Note that a pass was added to the sums of its batch."""
+        self._pass = None
 
     # -- the step -----------------------------------------------------------------------------------------------------
 
@@ -369,16 +376,14 @@ class Private:
             what = f"needs one loss for each of {self._book.rows} rows, got shape {tuple(losses.shape)}"
             raise ParameterError("losses", what, fix="reduction='none', and a mean over the tokens of a row")
         self._book.stop()
-        for name, buffer, version in self._versions:
-            if buffer._version != version:
-                raise ParameterError(name, "is a buffer that a pass changed, without noise", fix="leave the layer out")
+        self._guard.check()
         if self._check and not self._book.replay:
             self._check_pass(lambda: losses, compiled=False)
             self._check = False
         probe, written = self._backward(losses, given.mask.to(losses.device))
         with torch.no_grad():
             self._add(self._clip_and_sum(probe, written, given.mask))
-            self._pass = None
+            self._end_pass()
             if given.is_last:
                 self._finish()
         return given.is_last
@@ -389,33 +394,8 @@ class Private:
         return self._pass
 
     def _backward(self, losses: Tensor, mask: Tensor) -> tuple[Tensor | None, list[Tensor]]:
-        """What layers wrote, in one backward pass; every parameter must be in the book, and in it alone."""
-        slots = self._book.slots()
-        wanted = [*slots, *self.parameters, self._book.probe]
-        found = torch.autograd.grad(losses, wanted, mask.to(losses.dtype), allow_unused=True)
-        written, outside, probe = found[: len(slots)], found[len(slots) : -1], found[-1]
-        self._check_book(written, outside)
-        return probe, [torch.zeros_like(s) if w is None else w.detach() for s, w in zip(slots, written, strict=True)]
-
-    def _check_book(self, written: Sequence[Tensor | None], outside: Sequence[Tensor | None]) -> None:
         names = {id(parameter): name for name, parameter in self.model.named_parameters()}
-        booked = {id(entry.parameter) for call in self._book.calls for entry in call.entries}
-        for parameter, gradient in zip(self.parameters, outside, strict=True):
-            name = names[id(parameter)]
-            if gradient is not None:
-                what = "is used outside of the layer that it belongs to, where its gradient per example is not known"
-                raise ParameterError(name, what, fix="call the layer itself, or freeze the parameter")
-            if id(parameter) not in booked:
-                what = "is trainable, but no supported layer used it in this batch"
-                raise ParameterError(name, what, fix="use it in every batch, or freeze it: requires_grad=False")
-        if booked - {id(parameter) for parameter in self.parameters}:
-            raise ParameterError(
-                "model", "a copy of the model was called in a step", fix="call it under torch.no_grad()"
-            )
-        if not any(each is not None for each in written):
-            raise ParameterError(
-                "losses", "do not depend on the model's parameters", fix="compute them from model(batch)"
-            )
+        return backward(self._book, losses, mask, self.parameters, names)
 
     def _clip_and_sum(self, probe: Tensor | None, written: list[Tensor], mask: Tensor) -> dict[int, Any]:
         calls = self._book.calls
@@ -522,40 +502,9 @@ class Private:
         callable
             The same function, to be called once for each batch before `step`.
         """
-        compiled = torch.compile(losses, fullgraph=True, **options)
-        clippers = tuple(torch.compile(each, fullgraph=True, **options) for each in (unit_scales, scaled_sums))
+        from tacit.learn.torch.compiled import compile_losses
 
-        shapes: list[torch.Size] = []
-
-        def record(tensors: tuple[Tensor, ...]) -> None:
-            self._book.start()
-            plain = losses(*tensors)
-            if self._check:
-                self._check_pass(lambda: plain, compiled=False)
-                self._check = False
-            self._book.replay = True
-
-        def replay(tensors: tuple[Tensor, ...]) -> Tensor:
-            self._book.start()
-            found: Tensor = compiled(*tensors)
-            return found
-
-        def run(*tensors: Tensor) -> Tensor:
-            self._require_pass()
-            book = self._book
-            if not shapes:
-                shapes.extend(tensor.shape for tensor in tensors)
-                if not book.replay:
-                    record(tensors)
-                self._compiled = clippers[0], clippers[1]
-                if self._checks:
-                    self._check_pass(lambda: replay(tensors), compiled=True)
-            if [tensor.shape for tensor in tensors] != shapes:
-                fix = "give batches of one shape, or train without compile"
-                raise ParameterError("losses", "was compiled for batches of another shape", fix=fix)
-            return replay(tensors)
-
-        return run
+        return compile_losses(self, losses, options)
 
     def capture(self, losses: Callable[..., Tensor], *tensors: Tensor, **options: object) -> Callable[..., bool]:
         """Compile the losses, and record a whole step as CUDA graphs: for batches so small that launches take the time.
@@ -624,38 +573,6 @@ class Private:
 
     def __exit__(self, *details: object) -> None:
         self.close()
-
-
-class PrivateLoader:
-    """The batches of an epoch of private training: iterate over it once for each epoch."""
-
-    def __init__(self, private: Private) -> None:
-        self._private = private
-
-    def __len__(self) -> int:
-        return self._private.plan.steps_per_epoch
-
-    def __iter__(self) -> Iterator[Any]:
-        private, data = self._private, self._private._data
-        mine = private._iteration = object()
-        private._forget_pass()
-        if private.steps_ >= private.plan.steps:
-            what = f"all {private.plan.steps} planned steps are taken"
-            raise ParameterError("epochs", what, fix="plan more epochs, at the privacy loss they have")
-        sampler = PassSampler(private._epoch)
-        batches: DataLoader[Any] = DataLoader(
-            data.dataset,
-            batch_sampler=sampler,
-            collate_fn=data.collate_fn,
-            num_workers=data.num_workers,
-            pin_memory=data.pin_memory,
-        )
-        for batch in batches:
-            if private._iteration is not mine:
-                fix = "finish one before the next"
-                raise ParameterError("loader", "another iteration over the loader was begun", fix=fix)
-            private.begin(sampler.given.popleft())
-            yield batch
 
 
 _INSIDE = Fraction(1, 100), Fraction(99, 100)

@@ -77,9 +77,9 @@ def relative_error(found: Tensor, true: Tensor) -> float:
 def clipped_step(model: nn.Module, data: TensorDataset, losses: BatchLosses, **settings: Any) -> np.ndarray:
     """The sum of a step in units of the clipping norm, before noise: of exact integers, or of 32-bit numbers."""
     optimizer = torch.optim.SGD(model.parameters(), 0.0)
-    batch = settings.pop("batch", len(data))
+    batch, workers = settings.pop("batch", len(data)), settings.pop("workers", 0)
     given = {"noise_multiplier": 1, "public": True, "check": False, "bits": ReplayBits(b"step")} | settings
-    private = Private(model, optimizer, DataLoader(data, batch_size=batch), **given)
+    private = Private(model, optimizer, DataLoader(data, batch_size=batch, num_workers=workers), **given)
     found: list[np.ndarray] = []
 
     def keep() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections import Counter
 
 import numpy as np
@@ -14,7 +15,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from tacit.learn.torch import Private
 from tacit.learn.torch.batches import Pass, UnitTable, split_into_passes
-from tacit.learn.torch.noise import LENGTH_IS_PUBLIC, PLACES_ARE_ALIKE
+from tacit.learn.torch.fresh_randomness import fresh_generator
+from tacit.learn.torch.noise import DRAWS_ARE_RANDOM, LENGTH_IS_PUBLIC, PLACES_ARE_ALIKE
 from tacit.sampling.bits import ReplayBits
 
 ROUNDING = 1e-3  # of a sum of 32-bit numbers; exact sums have none
@@ -137,3 +139,70 @@ def test_attention_to_itself_and_to_others_is_clipped_as_one(noise, width, token
         data = TensorDataset(x, x + 0.01 * torch.randn(1, tokens, width), y)
         length = float(np.linalg.norm(clipped_step(SelfAndCross(width), data, losses, noise=noise)))
         assert 0.99 < length <= 1 + ROUNDING
+
+
+# Random numbers of the model and the loader.
+def draw_twice(model, data, **settings):
+    def sums():
+        torch.manual_seed(42)
+        np.random.seed(42)
+        random.seed(42)
+        return clipped_step(model, data, squared_error, noise="exact", **settings)
+
+    return sums(), sums()
+
+
+def test_masks_of_dropout_are_not_those_of_the_programs_seed():
+    # With known masks, a unit more shifts all others to masks of others: their sums moved by 6.8 clipping norms.
+    model = nn.Sequential(nn.Dropout(0.5), nn.Linear(20, 1))
+    first, second = draw_twice(model, TensorDataset(torch.randn(30, 20), torch.full((30, 1), 1000.0)))
+    assert np.linalg.norm(first - second) > 0.1
+
+
+DRAWS = [lambda: torch.rand(()).item(), np.random.random, random.random]
+
+
+@pytest.mark.parametrize(("draw", "workers"), [*((draw, 0) for draw in DRAWS), (DRAWS[0], 1)])
+def test_what_a_dataset_draws_is_not_of_the_programs_seed(draw, workers):
+    class Shaken(TensorDataset):
+        def __getitem__(self, index):
+            x, y = super().__getitem__(index)
+            return x * draw(), y
+
+    first, second = draw_twice(
+        nn.Linear(20, 1), Shaken(torch.randn(30, 20), torch.full((30, 1), 1000.0)), workers=workers
+    )
+    assert np.linalg.norm(first - second) > 0.01
+
+
+def test_the_programs_own_random_numbers_go_on_as_if_nothing_was_drawn():
+    def draws():
+        return torch.rand(()).item(), np.random.random(), random.random()
+
+    torch.manual_seed(7), np.random.seed(7), random.seed(7)
+    expected = [draws() for _ in range(3)]
+    model = nn.Sequential(nn.Dropout(0.5), nn.Linear(4, 1))
+    loader = DataLoader(TensorDataset(torch.randn(8, 4)), batch_size=4)
+    optimizer = torch.optim.SGD(model.parameters(), 0.0)
+    private = Private(model, optimizer, loader, noise_multiplier=1, check=False, units_per_pass=8)
+    torch.manual_seed(7), np.random.seed(7), random.seed(7)
+    found = []
+    for (x,) in private.loader:
+        private.step(model(x).square().sum(1))
+        found.append(draws())
+    assert [*found, draws()] == expected
+
+
+def test_dropout_is_an_idealization():
+    loader = DataLoader(TensorDataset(torch.zeros(8, 2)), batch_size=8)
+    for model, is_named in ((nn.Sequential(nn.Dropout(0.1), nn.Linear(2, 1)), True), (nn.Linear(2, 1), False)):
+        optimizer = torch.optim.SGD(model.parameters(), 0.0)
+        private = Private(model, optimizer, loader, noise_multiplier=1, noise="exact")
+        assert (DRAWS_ARE_RANDOM in private.guarantee_.idealizations) == is_named
+
+
+def test_all_words_of_a_generator_are_drawn():
+    one, other = (fresh_generator().get_state()[24 : 24 + 8 * 624].numpy().view(np.uint64) for _ in range(2))
+    assert (one < 2**32).all() and (one != other).sum() > 620
+    drawn = torch.rand(100_000, generator=fresh_generator())
+    assert abs(float(drawn.mean()) - 0.5) < 6.2 * 12**-0.5 / 100_000**0.5

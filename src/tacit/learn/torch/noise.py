@@ -33,6 +33,7 @@ IDEALIZATIONS = (
     "the sum of clipped gradients in 32-bit floating point is exact",
 )
 PLACES_ARE_ALIKE = "in batches of several passes, a gradient does not depend on where in its pass a unit is"
+DRAWS_ARE_RANDOM = "what the model draws itself, such as the masks of dropout, is random"
 LENGTH_IS_PUBLIC = "the number of units in the dataset is public"
 
 

@@ -41,6 +41,7 @@ from tacit.learn.torch.book import Book, booked_parameters
 from tacit.learn.torch.checking import check_pass
 from tacit.learn.torch.clipping import factors
 from tacit.learn.torch.correlated import CorrelatedNoise
+from tacit.learn.torch.fresh_randomness import FreshRandomness, has_random_layers
 from tacit.learn.torch.layers import install, uninstall
 from tacit.learn.torch.private_loader import PrivateLoader
 from tacit.learn.torch.state_guard import StateGuard
@@ -220,7 +221,7 @@ class Private:
         self._installed = install(model, lambda: self._book)
         self._device_noise = noises.DeviceNoise(self.device)
         self._correlated = CorrelatedNoise(self._device_noise, self._bands) if self._bands > 1 else None
-        self._guard = StateGuard(model)
+        self._guard, self._randomness = StateGuard(model), FreshRandomness(self.device)
         self._order: Any = None
         self._pass: Pass | None = None
         self._sums: dict[int, Any] | None = None
@@ -274,6 +275,7 @@ class Private:
             delta = Fraction(1, 10**6)
             epsilon = Fraction(self.plan.epsilon(delta))
         named = list(noises.IDEALIZATIONS) if self._noise_kind == "device" else []
+        named += [noises.DRAWS_ARE_RANDOM] if has_random_layers(self.model) else []
         if self.plan.sampling == "poisson":
             fits = self._length_is_public and self._table.count <= self.units_per_pass
             named += [] if fits else [noises.PLACES_ARE_ALIKE]
@@ -344,6 +346,7 @@ class Private:
             self._charged_in = os.getpid()
         self._pass = given
         self._guard.begin()
+        self._randomness.begin()
         self._book.start()
 
     def _forget_pass(self) -> None:
@@ -351,10 +354,12 @@ class Private:
         self._pass = self._sums = None
         self._below.zero_()
         self._book.stop()
+        self._randomness.end()
 
     def _end_pass(self) -> None:
-        """Note that a pass was added to the sums of its batch."""
+        """Note that a pass was added to the sums of its batch; what the program draws goes on as it was."""
         self._pass = None
+        self._randomness.end()
 
     # -- the step -----------------------------------------------------------------------------------------------------
 
@@ -565,6 +570,7 @@ class Private:
 
     def close(self) -> None:
         """Give the model its own layers back; training is over."""
+        self._randomness.end()
         uninstall(self._installed)
         self._installed = []
 

@@ -9,6 +9,7 @@ from torch.utils.data import DataLoader
 
 from tacit.errors import ParameterError
 from tacit.learn.torch.batches import PassSampler
+from tacit.learn.torch.fresh_randomness import fresh_generator, seed_worker
 
 if TYPE_CHECKING:
     from tacit.learn.torch.private import Private
@@ -37,10 +38,24 @@ class PrivateLoader:
             collate_fn=data.collate_fn,
             num_workers=data.num_workers,
             pin_memory=data.pin_memory,
+            generator=fresh_generator(),
+            worker_init_fn=seed_worker,
         )
-        for batch in batches:
-            if private._iteration is not mine:
-                fix = "finish one before the next"
-                raise ParameterError("loader", "another iteration over the loader was begun", fix=fix)
-            private.begin(sampler.given.popleft())
-            yield batch
+        reading = iter(batches)
+        try:
+            while True:
+                if private._iteration is not mine:
+                    fix = "finish one before the next"
+                    raise ParameterError("loader", "another iteration over the loader was begun", fix=fix)
+                private._randomness.begin()
+                batch = next(reading, _END)
+                if batch is _END:
+                    return
+                private.begin(sampler.given.popleft())
+                yield batch
+        finally:
+            if private._iteration is mine:  # else a later one is in the midst of a pass
+                private._randomness.end()
+
+
+_END: Any = object()

@@ -21,6 +21,7 @@ import random
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import nn
 
@@ -29,14 +30,18 @@ from tacit.sampling.seed import draw_system_seed
 _WORDS = slice(24, 24 + 8 * 624)  # of the state of torch's Mersenne Twister: 32 bits each, in 64
 
 
+def _draw_words() -> npt.NDArray[np.uint32]:
+    """The words of a Mersenne Twister, from the operating system."""
+    return np.frombuffer(os.urandom(4 * 624), dtype=np.uint32)
+
+
 def seed_generator(generator: torch.Generator) -> None:
     """Give a generator a fresh state: all 624 words on a CPU, where `manual_seed` keeps 32 bits."""
     if generator.device.type != "cpu":
         generator.manual_seed(draw_system_seed())
         return
     state = torch.Generator().get_state()
-    words = np.frombuffer(os.urandom(4 * 624), dtype=np.uint32).astype(np.uint64)
-    state[_WORDS] = torch.from_numpy(words.view(np.uint8))
+    state[_WORDS] = torch.from_numpy(_draw_words().astype(np.uint64).view(np.uint8))
     generator.set_state(state)
 
 
@@ -77,7 +82,7 @@ class FreshRandomness:
             states = [generator.get_state() for generator in self._generators]
             self._left = random.getstate(), np.random.get_state(), states
             random.seed()
-            np.random.seed()
+            np.random.set_state(("MT19937", _draw_words(), 624, 0, 0.0))
             for generator in self._generators:
                 seed_generator(generator)
 

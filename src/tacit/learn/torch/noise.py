@@ -15,6 +15,7 @@ noise, and the difference of what they release would have none: a fork and a cop
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 
@@ -51,7 +52,7 @@ class DeviceNoise:
     def _seed(self) -> None:
         self._process = os.getpid()
         if self.device.type == "cpu":
-            self._host = np.random.Generator(np.random.Philox(key=_draw_words(2), counter=_draw_words(4)))
+            self._host = np.random.Philox(key=_draw_words(2), counter=_draw_words(4))
             return
         self.generator = torch.Generator(self.device)
         self.generator.manual_seed(draw_system_seed())
@@ -75,8 +76,10 @@ class DeviceNoise:
             return torch.randn(like.shape, generator=self.generator, device=like.device, dtype=like.dtype)
         if self._process != os.getpid():
             self._seed()
-        wide = np.float64 if like.dtype == torch.float64 else np.float32
-        return torch.from_numpy(np.asarray(self._host.standard_normal(tuple(like.shape), wide))).to(like.dtype)
+        if like.dtype == torch.float64:
+            wide = np.random.Generator(self._host).standard_normal(like.numel())
+            return torch.from_numpy(wide).reshape(like.shape)
+        return _draw_pairs(self._host, like.numel()).reshape(like.shape).to(like.dtype)
 
     def prepare(self, sums: Sequence[Tensor]) -> None:
         """Make ready to add noise to tensors that stay where they are, by one kernel for all of them."""
@@ -84,6 +87,16 @@ class DeviceNoise:
             from tacit.learn.torch.noise_kernel import blocks
 
             self._prepared = _places(sums), blocks(sums)
+
+
+def _draw_pairs(host: np.random.Philox, count: int) -> Tensor:
+    """Standard normal numbers of 32 bits, by the transform of Box and Muller; the smallest uniform one is 2^-32."""
+    pairs = -(-count // 2)
+    first, second = torch.from_numpy(host.random_raw(pairs).view(np.int32)).reshape(2, pairs)
+    uniform = (first & 0x7FFFFFFF).float().add_(0.5).mul_(2.0**-31).clamp_(max=1.0)
+    radius = uniform.log_().mul_(-2.0).sqrt_()
+    angle = second.float().mul_(math.pi * 2.0**-31)
+    return torch.cat((angle.cos().mul_(radius), angle.sin().mul_(radius)))[:count]
 
 
 def _draw_words(count: int) -> npt.NDArray[np.uint64]:

@@ -136,11 +136,11 @@ def _are_alike(scalars: list[Scalar], texts: list[str]) -> bool:
     nodes = [node for scalar in scalars for node in walk(scalar)]
     if not all(map(_is_alike, nodes)):
         return False
-    known = [*texts, *_written(nodes)]
+    known = [*texts, *_list_literals(nodes)]
     return all(text.isascii() for text in known) or not any(map(_changes_case, nodes))
 
 
-def _written(nodes: list[Scalar]) -> Iterator[str]:
+def _list_literals(nodes: list[Scalar]) -> Iterator[str]:
     return (node.value for node in nodes if isinstance(node, Literal) and isinstance(node.value, str))
 
 

@@ -6,16 +6,19 @@ import math
 import time
 import tracemalloc
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mpmath import mp, mpf
 from tests.support.counts import FULL
 
 from tacit.accounting import calibrate, delta, pld
 from tacit.accounting.calibrate import discrete_gaussian_delta, gaussian_sigma, gaussian_variance, laplace_scale
 from tacit.errors import ParameterError
+from tacit.mechanisms import Gaussian
 from tacit.privacy.loss import ContinuousGaussianNoise, GaussianNoise
 
 epsilons = st.fractions(Fraction(1, 20), 8, max_denominator=100)
@@ -31,6 +34,37 @@ def test_figures():
     # (10, 1e-6) needs 0.541; the classical rule gives 0.530
     assert float(gaussian_sigma(Fraction(10), Fraction(1, 10**6))) == pytest.approx(0.541, abs=5e-4)
     assert laplace_scale(Fraction(1, 10), 3) == 30
+
+
+def summed(epsilon: Fraction, variance: Fraction, coordinates: int = 1) -> mpf:
+    """delta of narrow noise whose coordinates move by one: the sum over all outcomes, to 60 digits."""
+    with mp.workdps(60):
+        e, v = (mpf(number.numerator) / number.denominator for number in (epsilon, variance))
+        reach = range(-12, 13)
+        law = {k: mp.exp(-(mpf(k) ** 2) / (2 * v)) for k in range(-13, 14)}
+        whole, growth, found = sum(law.values()), mp.exp(e), mpf(0)
+        for place in product(reach, repeat=coordinates):
+            there = mp.fprod(law[k] for k in place) - growth * mp.fprod(law[k - 1] for k in place)
+            found += max(there, mpf(0))
+        return found / whole**coordinates
+
+
+@pytest.mark.parametrize("coordinates", [1, 2])
+def test_an_epsilon_just_below_a_loss_of_an_integer_counts_it(coordinates):
+    # the noise is 0 but for e^-50, so the loss is 50 for each coordinate, and delta is what epsilon lacks of that
+    variance = Fraction(1, 100)
+    for lacking in (Fraction(5, 10**15), Fraction(1, 10**18), Fraction(1, 10**30), Fraction(0)):
+        price = 50 * coordinates - lacking
+        assert summed(price, variance, coordinates) <= discrete_gaussian_delta(price, variance, 1, coordinates)
+    for place in range(700, 1000, 25):
+        variance = Fraction(place, 10_000) ** 2
+        price = Fraction(repr(float(Fraction(coordinates, 2) / variance)))
+        assert summed(price, variance, coordinates) <= discrete_gaussian_delta(price, variance, 1, coordinates)
+
+
+def test_noise_for_an_epsilon_that_a_loss_nearly_is():
+    found = Gaussian.calibrated(epsilon=100.03020912315519, delta=1e-17)
+    assert summed(Fraction("100.03020912315519"), found.variance) <= mpf(10) ** -17
 
 
 @pytest.mark.parametrize(("epsilon", "needed"), [(8.7, False), (8.9, True)])

@@ -132,7 +132,13 @@ def _bits(*numbers: Fraction) -> int:
 
 
 def _sum(price: Fraction, variance: Fraction, far: int) -> float:
-    """The sum itself, for a variance of at most 2^28: positive terms, at most 2^19 of them, in doubles."""
+    """The sum itself, for a variance of at most 2^28: positive terms, at most 2^19 of them, in doubles.
+
+    **Theorem.** With w = floor(x), the loss of k > x above epsilon is (j - f) s/v with j = k - w >= 1 and f = x - w in
+    [0, 1). f is taken at the double below it, g, so 0 <= f - g < 2^-53: j - g is at least j - f, positive, and at most
+    2^-53 more; its rounding and that of the product are relative. Each term grows with the loss, so the sum is not
+    below the real one, however near an integer x is.
+    """
     import numpy as np
 
     start = price * variance / far - Fraction(far, 2)
@@ -146,7 +152,7 @@ def _sum(price: Fraction, variance: Fraction, far: int) -> float:
         return 1.0
     k = np.arange(first, last + 1.0)
     # the loss above epsilon, without cancellation
-    above = ((np.arange(first, last + 1.0) - whole) - float(start - whole)) * double_above(Fraction(far) / variance)
+    above = ((k - whole) - double_below(start - whole)) * double_above(Fraction(far) / variance)
     terms = np.exp(-((k / sigma) ** 2) / 2) * -np.expm1(-above)
     total = sigma * math.sqrt(2 * math.pi)
     if sigma < 3:
@@ -171,11 +177,11 @@ def _product(price: Fraction, variance: Fraction, shift: int, coordinates: int) 
         left >>= 1
         one = _cut(np.convolve(one, one), 13 * math.sqrt(variance * coordinates)) if left else one
     middle = law.size // 2
-    # shift (k - x)/v, the loss above epsilon, where x is a rational
+    # shift (k - x)/v, the loss above epsilon, where x is a rational: as in `_sum`
     start = price * variance / shift - Fraction(coordinates * shift, 2)
     whole = math.floor(start)
     places = np.arange(-middle, law.size - middle) - float(max(whole, -(2**52)))
-    above = (places - float(start - whole)) * double_above(shift / variance)
+    above = (places - double_below(start - whole)) * double_above(shift / variance)
     kept = above > 0
     return float(law[kept] @ -np.expm1(-above[kept])) * (1 + 4 * coordinates * 2.0**-44 + MARGIN) + 1e-33
 

@@ -14,7 +14,10 @@ from tacit.accounting import METHODS, bounds, delta, epsilon
 from tacit.accounting.accountant import flatten_loss, group_delta, scale_to_group
 from tacit.accounting.basic import compose_basic
 from tacit.accounting.zcdp import compute_rho
+from tacit.arithmetic import ball_below, working_precision
 from tacit.errors import ParameterError
+from tacit.mechanisms import Threshold
+from tacit.mechanisms.weighted_selection import WeightedGaussianSelection
 from tacit.privacy.loss import (
     ApproximateDp,
     Compose,
@@ -23,6 +26,7 @@ from tacit.privacy.loss import (
     GaussianNoise,
     Group,
     LaplaceNoise,
+    OneOf,
     Parallel,
     PureDp,
     Repeat,
@@ -130,6 +134,45 @@ def test_groups():
     # neither a removal nor an addition: of the two units one may be removed and the other added
     grouped = Parallel((Sampled(Group(PureDp(Fraction(1)), 2), Fraction(3, 4)),), Neighbors.REPLACE)
     assert flatten_loss(Group(sampled, 2)) == {grouped: 1}
+
+
+def test_a_group_of_what_is_split_by_pair_is_that_of_the_whole():
+    # sums of the parts' groups promise 13 * 1e-5 of a key that 13 units hold, which is shown with 0.731 and never else
+    threshold = Threshold.calibrated(epsilon=1, delta=1e-5)
+    for size in (2, 4, 8, 13):
+        with working_precision(128):
+            shown = Fraction(ball_below(threshold.law(size)))
+        for by in METHODS:
+            assert Fraction(delta(Group(threshold.loss(1), size), 50, by=by)) >= shown
+        for wrapped in (Repeat(threshold.loss(1), 1), Group(threshold.loss(1), 1), OneOf((threshold.loss(1),))):
+            assert Fraction(delta(Compose((Group(wrapped, size), PureDp(1))), 50)) >= shown
+    # delta (1 + e) for two units, and delta for one, as ever
+    assert delta(Group(threshold.loss(1), 2), 50) == pytest.approx(1e-5 * (1 + math.e), rel=1e-9)
+    assert delta(Group(threshold.loss(1), 1), 50) == pytest.approx(1e-5, rel=1e-9)
+    assert epsilon(Group(threshold.loss(1), 2), 1e-4, by="basic") == 2
+
+
+def test_a_group_of_a_selection_by_gaussian_noise_is_that_of_the_whole():
+    # a key of so many units is shown with one half or more, and never without them
+    selection = WeightedGaussianSelection.calibrated(epsilon=1, delta=1e-5, groups=1, rounds=1)
+    for by in METHODS:
+        assert delta(Group(selection.loss(), selection.units()), 100, by=by) >= 0.5
+    assert delta(Group(selection.loss(), 2), 100) < 0.01  # its rho is converted at its delta
+
+
+def test_a_group_of_a_whole_for_changes_is_for_changes():
+    # two sampled parts beside it: under REPLACE a unit leaves the one and enters the other, so they lose more together
+    sampled = Sampled(PureDp(2), Fraction(99, 100))
+    for neighbors in Neighbors:
+        whole = Compose((Parallel((PureDp(Fraction(1, 10**6)),), neighbors), ApproximateDp(0, Fraction(1, 10**9))))
+        for by in ("renyi", "pld"):
+            grouped, apart = (delta(Compose((sampled, each)), 1, by=by) for each in (Group(whole, 2), whole))
+            assert grouped == pytest.approx(apart, rel=1e-4)
+
+
+def test_mechanisms_of_their_own_are_grouped_one_by_one():
+    own = Compose((PureDp(1), ApproximateDp(Fraction(1, 2), Fraction(1, 10**6))))
+    assert flatten_loss(Group(own, 3)) == {PureDp(3): 1, scale_to_group(own.parts[1], 3): 1}
 
 
 def test_sampling_helps():

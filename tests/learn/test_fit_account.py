@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.support.forks import in_child, outcome
 
-from tacit.accounting.filters import BudgetCharge
+from tacit.accounting.filters import GRAINS_PER_DELTA, BudgetCharge
 from tacit.errors import Refused
 from tacit.learn import fit_account
 from tacit.learn.fit_account import (
@@ -27,7 +27,7 @@ from tacit.learn.fit_account import (
     reserve_in_all,
 )
 from tacit.privacy.guarantee import DpGuarantee, epsilon_from_rho
-from tacit.privacy.loss import ApproximateDp, ContinuousGaussianNoise, Group, PureDp
+from tacit.privacy.loss import ApproximateDp, Compose, ContinuousGaussianNoise, Group, PureDp, Repeat, decode, encode
 from tacit.privacy.unit import Neighbors
 
 ADD, REPLACE = Neighbors.ADD_REMOVE, Neighbors.REPLACE
@@ -64,6 +64,14 @@ def test_a_fit_for_added_rows_costs_a_replacement_two_of_them():
     charge, loss = terms(1, 0, REPLACE).price(DpGuarantee(1, 0, ADD), ContinuousGaussianNoise(5))
     assert (charge.epsilon, charge.rho) == (2 * 10**12, 8 * 10**13)
     assert loss == Group(ContinuousGaussianNoise(5), 2)
+
+
+def test_what_strays_from_gaussian_noise_costs_a_replacement_two_of_it_too():
+    # a probability that is the same for all tables: the rest is rho, four times that of sigma 5
+    fit = Compose((Repeat(ContinuousGaussianNoise(5), 1), ApproximateDp(0, Fraction(1, 10**15))))
+    charge, loss = terms(1, 0, REPLACE).price(DpGuarantee(1, 0, ADD), fit)
+    assert (charge.rho, charge.delta_b) == (8 * 10**13, 2 * GRAINS_PER_DELTA // 10**15)
+    assert decode(encode(loss)) == loss
 
 
 def test_a_fit_for_replaced_rows_promises_nothing_for_added_ones():

@@ -59,6 +59,9 @@ class Accountant(Protocol[Curve]):
     def subsample(self, curve: Curve, rate: Fraction) -> Curve:
         """The curve where each unit takes part with this probability, on its own."""
 
+    def group(self, loss: Loss, size: int) -> Curve:
+        """The curve for so many units that change together, of a loss of which only the whole is a mechanism."""
+
 
 def evaluate_loss(loss: Loss, accountant: Accountant[Curve]) -> Curve:
     """The curve of a loss.
@@ -83,7 +86,10 @@ def evaluate_loss(loss: Loss, accountant: Accountant[Curve]) -> Curve:
 
 
 def flatten_loss(loss: Loss) -> dict[Loss, int]:
-    """The loss as counts of leaves, parallel parts and sampled losses; groups are pushed into leaves."""
+    """The loss as counts of leaves, parallel parts, sampled losses, and groups of what is a mechanism only as a whole.
+
+    All other groups are pushed into leaves.
+    """
     counts: dict[Loss, int] = {}
     _count(_for_replace(loss) if _relation(loss) is Neighbors.REPLACE else loss, 1, 1, counts)
     return counts
@@ -123,15 +129,21 @@ def _count(loss: Loss, times: int, size: int, counts: dict[Loss, int]) -> None:
     """Add `times` times `loss`, for `size` units that change together.
 
     **Theorem (groups).** Let D and D' differ in k units: each of the k is removed, added, or under REPLACE changed.
-    *Composition:* each part sees the same D and D', so the group of a composition is at most the composition of the
-    groups. *Sampling at rate q:* toss one coin for each of the k units, the same one for both runs. With probability
-    (1-q)^k all miss, and both samples are alike. Otherwise the samples differ in at most k units, from each other and
-    from the sample without the k. So the two distributions are (1-p) A + p B and (1-p) A + p C with p = 1-(1-q)^k,
-    where B and C are mixtures with the same weights: by convexity the pairs (B, C), (B, A) and (A, C) are no worse than
-    k units are to the loss that is sampled. This is a *change* of a loss sampled at rate p, and neither a removal nor
-    an addition, as some of the k may be removed and others added. It is written as the one part of a `Parallel` for
-    REPLACE. *Parallel parts:* the k units lie in some of the parts, at most k in each; all parts together for k units
-    bound it. *One of several:* whichever it is, it sees the same D and D'.
+    *Composition:* each part sees the same D and D', so where each part is a mechanism of its own, the group of a
+    composition is at most the composition of the groups. *Parts that are no mechanism:* `ApproximateDp(0, delta)` says
+    of each pair of neighbors that something has a probability of at most delta, and that the other parts hold of the
+    rest; what it is depends on the pair (the keys that only one of the two has: `Threshold`). For k units there may be
+    no such pair of parts: a key of k units may be shown nearly always, and never without them. So if there is one
+    inside a group, what is grouped is taken as a whole: it is (epsilon, delta)-DP, and so for k units (k epsilon, delta
+    (e^{k epsilon} - 1)/(e^epsilon - 1))-DP (`Accountant.group`). *Sampling at rate q:* toss one coin for each of the k
+    units, the same one for both runs. With probability (1-q)^k all miss, and both samples are alike. Otherwise the
+    samples differ in at most k units, from each other and from the sample without the k. So the two distributions are
+    (1-p) A + p B and (1-p) A + p C with p = 1-(1-q)^k, where B and C are mixtures with the same weights: by convexity
+    the pairs (B, C), (B, A) and (A, C) are no worse than k units are to the loss that is sampled. This is a *change* of
+    a loss sampled at rate p, and neither a removal nor an addition, as some of the k may be removed and others added.
+    It is written as the one part of a `Parallel` for REPLACE. *Parallel parts:* the k units lie in some of the parts,
+    at most k in each; all parts together for k units bound it. *One of several:* whichever it is, it sees the same D
+    and D'.
     """
     if times == 0:
         return
@@ -143,12 +155,14 @@ def _count(loss: Loss, times: int, size: int, counts: dict[Loss, int]) -> None:
         case Repeat(inner, repeats):
             _count(inner, times * repeats, size, counts)
             return
+        case Group(inner, more) if size * more > 1 and _is_split_by_pair(inner):
+            term: Loss = Group(inner, size * more)
         case Group(inner, more):
             _count(inner, times, size * more, counts)
             return
         case Parallel(parts, neighbors) if size == 1:
             kept = parts if neighbors is Neighbors.ADD_REMOVE else _twice(parts)
-            term: Loss = Parallel(tuple(dict.fromkeys(kept)), neighbors)
+            term = Parallel(tuple(dict.fromkeys(kept)), neighbors)
         case Parallel(parts, _):
             for part in parts:
                 _count(part, times, size, counts)
@@ -162,6 +176,20 @@ def _count(loss: Loss, times: int, size: int, counts: dict[Loss, int]) -> None:
         case _:
             term = loss if size == 1 else scale_to_group(loss, size)
     counts[term] = counts.get(term, 0) + times
+
+
+def _is_split_by_pair(loss: Loss) -> bool:
+    """Whether a part of it may hold for each pair of neighbors only together with the other parts."""
+    match loss:
+        case ApproximateDp(epsilon, delta):
+            return epsilon == 0 and delta > 0
+        case Compose(parts) | OneOf(parts) | Parallel(parts):
+            return any(map(_is_split_by_pair, parts))
+        case Repeat(inner, number) | Sampled(inner, number):
+            return number > 0 and _is_split_by_pair(inner)
+        case Group(inner):
+            return _is_split_by_pair(inner)
+    return False
 
 
 def _twice(parts: Iterable[Loss]) -> Iterable[Loss]:
@@ -196,7 +224,10 @@ def _one(term: Loss, accountant: Accountant[Curve]) -> Curve:
             return accountant.worst(either) if either else accountant.compose([])
         case Sampled(inner, rate):
             return accountant.subsample(evaluate_loss(inner, accountant), rate)
-        case Compose() | Repeat() | Group():  # pragma: no cover - flatten leaves none of these
+        case Group(inner, size):
+            whole = accountant.group(inner, size)
+            return whole if _relation(inner) is Neighbors.ADD_REMOVE else accountant.replace_in_parallel([whole])
+        case Compose() | Repeat():  # pragma: no cover - flatten leaves none of these
             raise AssertionError(term)
     return accountant.leaf(term)
 

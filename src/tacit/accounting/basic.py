@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tacit.accounting.accountant import evaluate_loss, pairs_of
+from tacit.accounting.accountant import evaluate_loss, group_delta, pairs_of
 from tacit.accounting.rounding import rounded_up
 from tacit.arithmetic import to_interval, working_precision
 from tacit.privacy.loss import (
@@ -97,6 +97,13 @@ class BasicAccountant:
         with working_precision(192 + 2 * math.ceil(curve.epsilon)):
             upper = rounded_up((to_interval(rate) * to_interval(curve.epsilon).expm1()).log1p())
         return EpsilonDelta(min(curve.epsilon, upper), curve.delta * rate)
+
+    def group(self, loss: Loss, size: int) -> EpsilonDelta:
+        """What (epsilon, delta)-DP of one unit is for several; nothing is said where there is no epsilon."""
+        spent = compose_basic(loss)
+        if spent.epsilon is None:
+            return EpsilonDelta(None, Fraction(1))
+        return EpsilonDelta(spent.epsilon * size, group_delta(spent.epsilon, spent.delta, size))
 
 
 def compose_basic(loss: Loss) -> EpsilonDelta:

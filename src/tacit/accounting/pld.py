@@ -30,6 +30,7 @@ from tacit.accounting.privacy_loss_distribution import (
 )
 from tacit.accounting.rounding import double_above
 from tacit.accounting.tilted_fft import ComposedDistribution, compose_by_fft, log_moments
+from tacit.accounting.zcdp import group_as_whole
 from tacit.privacy.loss import Leaf, Loss
 
 _TOLERANCE = 1e-7  # how much the grid may add to ln delta, times the root of the number of uses
@@ -94,6 +95,10 @@ class PldAccountant:
             return curve if rate else PldProduct(())
         return PldProduct(((PldFactor(of=(curve,), rate=rate), 1),), curve.replaced)
 
+
+    def group(self, loss: Loss, size: int) -> PldProduct:
+        """The pair that dominates the guarantee of the whole."""
+        return self.leaf(group_as_whole(loss, size))
 
 def epsilon(loss: Loss, delta: float, *, upper: bool = True) -> float:
     """The least epsilon at `delta`, from above, or a lower bound on it for the dominating pair."""

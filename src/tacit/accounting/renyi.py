@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from tacit.accounting.accountant import FEW, evaluate_loss
 from tacit.accounting.convert import proven_delta, proven_distance, proven_epsilon, renyi_epsilon, renyi_log_delta
-from tacit.accounting.rounding import MARGIN, double_above, double_below
+from tacit.accounting.rounding import MARGIN, double_above, double_below, product_above
+from tacit.accounting.zcdp import group_as_whole
 from tacit.privacy.loss import (
     ApproximateDp,
     BoundedRange,
@@ -195,6 +196,10 @@ def compute_curve(loss: Loss) -> RenyiCurve:
     """The Renyi curve of a loss."""
     return evaluate_loss(loss, RenyiAccountant())
 
+
+    def group(self, loss: Loss, size: int) -> RenyiCurve:
+        """The curve of the guarantee of the whole."""
+        return self.leaf(group_as_whole(loss, size))
 
 def epsilon(loss: Loss, delta: float) -> float:
     """The least epsilon at `delta` over all orders, rounded up: the best order is found in doubles and then proven."""

@@ -21,6 +21,11 @@ from tacit.arithmetic import rounded_up as rounded_up
 MARGIN = 2.0**-40  # relative error that is allowed for a formula in doubles
 
 
+def product_above(*factors: Fraction | float) -> float:
+    """The least double that is at least the product of numbers that are not negative: never zero unless one is."""
+    return double_above(math.prod((Fraction(each) for each in factors), start=Fraction(1)))
+
+
 def decimal_above(number: Fraction) -> float:
     """The double next to this number whose shortest decimal, which is what people read, is at least it."""
     near = float(number)

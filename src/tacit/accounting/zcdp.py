@@ -12,9 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tacit.accounting.accountant import evaluate_loss, pairs_of
-from tacit.accounting.rounding import rounded_up
+from tacit.accounting.accountant import evaluate_loss, group_delta, pairs_of
+from tacit.accounting.basic import compose_basic
+from tacit.accounting.rounding import double_above, double_below, rounded_up
 from tacit.arithmetic import to_interval, working_precision
+from tacit.privacy.guarantee import epsilon_from_rho
 from tacit.privacy.loss import (
     ApproximateDp,
     BoundedRange,
@@ -91,6 +93,28 @@ class ZcdpAccountant:
     def subsample(self, curve: ApproximateZcdp, rate: Fraction) -> ApproximateZcdp:
         """No more than without sampling; nothing at rate zero."""
         return curve if rate else ApproximateZcdp(Fraction(0))
+
+    def group(self, loss: Loss, size: int) -> ApproximateZcdp:
+        """What the guarantee of the whole is worth."""
+        return self.leaf(group_as_whole(loss, size))
+
+
+def group_as_whole(loss: Loss, size: int) -> ApproximateDp:
+    """The (epsilon, delta) of `size` units, from that of a loss as a whole.
+
+    **Theorem.** A mechanism that is (epsilon, delta)-DP is (k epsilon, delta (e^{k epsilon} - 1)/(e^epsilon - 1))-DP
+    for k units. Basic composition says which epsilon and delta; where it knows no epsilon, delta-approximate rho-zCDP
+    is (epsilon, 2 delta)-DP wherever rho-zCDP is (epsilon, delta)-DP (Bun and Steinke 2016, theorem 8.3).
+    """
+    spent = compose_basic(loss)
+    epsilon, delta = spent.epsilon, spent.delta
+    if epsilon is None:
+        cost = compute_rho(loss)
+        found = epsilon_from_rho(double_above(cost.rho), double_below(cost.delta))
+        if found == math.inf:
+            return ApproximateDp(Fraction(0), Fraction(1))
+        epsilon, delta = Fraction(found), min(Fraction(1), 2 * cost.delta)
+    return ApproximateDp(epsilon * size, group_delta(epsilon, delta, size))
 
 
 def rho_from_epsilon(epsilon: Fraction) -> Fraction:

@@ -38,7 +38,7 @@ from tacit.accounting.filters import (
 from tacit.accounting.rounding import digits_above
 from tacit.errors import ErrorCode, Refused
 from tacit.privacy.guarantee import DpGuarantee
-from tacit.privacy.loss import Group, Loss, decode, encode
+from tacit.privacy.loss import Compose, Group, Loss, Repeat, decode, encode
 from tacit.privacy.unit import Neighbors
 
 _WAIT = 60.0  # seconds for the transactions of others
@@ -68,15 +68,15 @@ class AccountTerms:
 
         **Theorem.** A fit that is (e, d)-DP and loses `loss` may be charged (e, d) by basic composition and the rho of
         `loss` by zCDP: both hold of it. A fit for add-remove costs replacing what it costs a group of two
-        (`DpGuarantee.for_replace`). Under replace the number of rows is public, so a fit for it says nothing of a row
-        that is added: it is refused.
+        (`DpGuarantee.for_replace`, `_for_pair`). Under replace the number of rows is public, so a fit for it says
+        nothing of a row that is added: it is refused.
         """
         if guarantee.neighbors is not self.neighbors:
             if self.neighbors is Neighbors.ADD_REMOVE:
                 what = "a fit under replace promises nothing for a row that is added or removed, as the budget does"
                 fix = f'tacit.learn.budget({self.text}, neighbors="replace")'
                 raise Refused(ErrorCode.BUDGET, what, fix=fix)
-            guarantee, loss = guarantee.for_replace(), Group(loss, 2)
+            guarantee, loss = guarantee.for_replace(), _for_pair(loss)
         concentrated = compute_charge(loss)
         return BudgetCharge(
             min(LARGEST, ceil(guarantee.epsilon * GRAINS_PER_EPSILON)),
@@ -430,3 +430,18 @@ def _is_own(folder: Path) -> bool:
     if not hasattr(os, "getuid"):
         return stat.S_ISDIR(found.st_mode)
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
+
+
+def _for_pair(loss: Loss) -> Loss:
+    """The loss of a fit for two rows that change together, part by part.
+
+    **Theorem.** The group of a composition is at most the composition of the groups of its parts, where each holds of
+    any two tables. So it is in a fit: an `ApproximateDp(0, delta)` is the probability that noise is not a rounded
+    Gaussian, which is the same whatever the table is (`learn.noise`), and not of a pair of neighbors alone.
+    """
+    match loss:
+        case Compose(parts):
+            return Compose(tuple(map(_for_pair, parts)))
+        case Repeat(inner, times):
+            return Repeat(_for_pair(inner), times)
+    return Group(loss, 2)

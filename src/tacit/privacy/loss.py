@@ -407,6 +407,9 @@ class Sampled:
 class Group:
     """The same loss, for several units that change together.
 
+    A part `ApproximateDp(0, delta)` may hold for each pair of neighbors only together with the parts beside it, as that
+    of `Threshold.loss` does. What holds one is accounted as a whole: by its epsilon and delta.
+
     Parameters
     ----------
     loss : Loss

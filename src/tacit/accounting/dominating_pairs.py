@@ -59,9 +59,8 @@ def typical_loss(leaf: Leaf) -> float:
 def dominating_pair(leaf: Leaf, step: float, *, upper: bool) -> PrivacyLossDistribution:
     """The dominating pair (above), or one that it dominates (below). All are even: both directions are alike."""
     if typical_loss(leaf) == 0:
-        return PrivacyLossDistribution(
-            np.zeros(1), np.ones(1), double_above(leaf.delta) if isinstance(leaf, ApproximateDp) else 0.0
-        )
+        lost = leaf.delta if isinstance(leaf, ApproximateDp) else Fraction(0)
+        return PrivacyLossDistribution(np.zeros(1), np.array([float(1 - lost)]), double_above(lost))
     match leaf:
         case LaplaceNoise(width, distance):
             return laplace_pair(width, distance, upper=upper)
@@ -208,7 +207,7 @@ def gaussian_pair(variance: Fraction, shift: int, step: float, *, upper: bool) -
     density is not constant in a cell, of at most a 64th of its width, makes it at most twice as large in the far tail.
     """
     sigma = math.sqrt(double_above(variance))
-    reach = math.ceil(_REACH * sigma) + 1
+    reach = math.ceil(_REACH * min(sigma, 1e150)) + 1  # of wider noise no integer is listed
     spacing = float(shift / variance)
     mean = math.sqrt(double_above(shift**2 / variance)) * (1 + 2.0**-50)
     fine = min(step, mean / 64)

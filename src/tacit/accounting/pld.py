@@ -29,7 +29,7 @@ from tacit.accounting.privacy_loss_distribution import (
     worst,
 )
 from tacit.accounting.rounding import double_above
-from tacit.accounting.tilted_fft import ComposedDistribution, compose_by_fft, log_moments
+from tacit.accounting.tilted_fft import MOST_USES, ComposedDistribution, compose_by_fft, log_moments
 from tacit.accounting.zcdp import group_as_whole
 from tacit.privacy.loss import Leaf, Loss
 
@@ -40,6 +40,7 @@ _LARGEST = 2**21  # points of a window
 _NARROW = 4  # how much finer the grid of the lower bound is
 _ATOMS = 2**14  # sums of losses that are listed one by one, at most
 _HUGE, _MINUTE = 1e9, 1e-60  # losses of one use beyond which nothing is computed
+_COUNTLESS = 2**900  # uses beyond which their number is no double, and nothing is computed either
 REMOVED, ADDED, CHANGED = range(3)  # the directions of a pair of neighbors
 
 
@@ -95,10 +96,10 @@ class PldAccountant:
             return curve if rate else PldProduct(())
         return PldProduct(((PldFactor(of=(curve,), rate=rate), 1),), curve.replaced)
 
-
     def group(self, loss: Loss, size: int) -> PldProduct:
         """The pair that dominates the guarantee of the whole."""
         return self.leaf(group_as_whole(loss, size))
+
 
 def epsilon(loss: Loss, delta: float, *, upper: bool = True) -> float:
     """The least epsilon at `delta`, from above, or a lower bound on it for the dominating pair."""
@@ -136,16 +137,17 @@ def _extreme(product: PldProduct) -> bool:
         if law.leaf is None
         else not (0 <= dominating_pairs.typical_loss(law.leaf) <= _HUGE)
         or 0 < dominating_pairs.typical_loss(law.leaf) < _MINUTE
-        for law, _ in product.terms
+        or times * getattr(law.leaf, "coordinates", 1) > _COUNTLESS
+        for law, times in product.terms
     )
 
 
 def _epsilon(product: PldProduct, way: int, delta: float, upper: bool) -> float:
     first = _terms(product, way, None, upper=upper)
     certain = infinite_of(first)
-    if certain >= delta:
+    if certain >= delta or _uses(first) > MOST_USES:
         return math.inf if upper else 0.0
-    whole = enumerate_sums(first, _ATOMS) if _has_own_atoms(product) else None
+    whole = enumerate_sums(first, _ATOMS, upper=upper) if _has_own_atoms(product) else None
     if whole is not None:
         return _least(whole, delta, upper)
     log = log_moments(first)
@@ -200,7 +202,9 @@ def _delta(product: PldProduct, way: int, epsilon: float, upper: bool) -> float:
     first = _terms(product, way, None, upper=upper)
     if infinite_of(first) > 1 - 1e-12:
         return 1.0 if upper else 1 - 2e-12
-    whole = enumerate_sums(first, _ATOMS) if _has_own_atoms(product) else None
+    if _uses(first) > MOST_USES:
+        return float(upper)
+    whole = enumerate_sums(first, _ATOMS, upper=upper) if _has_own_atoms(product) else None
     if whole is not None:
         return whole.delta(epsilon, upper=upper)
     log = log_moments(first)
@@ -225,8 +229,7 @@ def _compose_on_grid(
     chosen so that this is small: 3e-6 for 1,000 uses. From below: the sum of n such terms passes
     s = n h^2/8 + h sqrt(n ln(1/b)/2) with probability at most b, so delta(x) >= delta of the grid (x + s) - b.
     """
-    own = sorted({atoms.step for atoms, _ in first if atoms.loss.size > 1})
-    uses = sum(times for _, times in first)
+    uses, own = _uses(first), sorted({atoms.step for atoms, _ in first if atoms.loss.size > 1})
     width = _spread(first) + 1e-300
     if own and own[0] > 0 and all(_whole(step / own[0]) for step in own) and _exact(product):
         step, terms, exact = own[0], first, own[0]
@@ -270,6 +273,11 @@ def _tilts(terms: list[tuple[PrivacyLossDistribution, int]]) -> tuple[float, flo
     far = max(width, *(float(np.abs(atoms.loss).max()) for atoms, _ in terms))
     low, high = math.log(1e-3 / far), math.log(300 / width)
     return low, high, math.ceil(2 * (high - low))
+
+
+def _uses(terms: list[tuple[PrivacyLossDistribution, int]]) -> int:
+    """How many distributions are composed."""
+    return sum(times for _, times in terms)
 
 
 def _spread(terms: list[tuple[PrivacyLossDistribution, int]]) -> float:
@@ -340,20 +348,21 @@ def _together(
     """The composition as one list of atoms: all the sums of losses where they are few, or on a grid."""
     if len(terms) == 1 and terms[0][1] == 1:
         return terms[0][0]
-    if infinite_of(terms) > 1 - 1e-12 and upper:
+    if (infinite_of(terms) > 1 - 1e-12 or _uses(terms) > MOST_USES) and upper:
         return make_infinite_loss()
-    if (whole := enumerate_sums(terms, _ATOMS // 4)) is not None:
+    if _uses(terms) > MOST_USES:  # no loss at all is a lower bound
+        return PrivacyLossDistribution(np.zeros(1), np.ones(1))
+    if (whole := enumerate_sums(terms, _ATOMS // 4, upper=upper)) is not None:
         return whole
     width = _spread(terms)
     fine = step or width / _COARSE
-    uses = sum(times for _, times in terms)
-    found = compose_by_fft(terms, max(min(fine, width / math.sqrt(uses) / 4), 40 * width / _LARGEST), 0.0)
+    found = compose_by_fft(terms, max(min(fine, width / math.sqrt(_uses(terms)) / 4), 40 * width / _LARGEST), 0.0)
     spilled = (found.error * found.masses.size + 2 * found.outside + 1e-30 * found.masses.size) if upper else 0.0
     loss = found.start + found.step * np.arange(found.masses.size) + (found.shift if upper else -found.shift)
     keep = found.masses > 1e-30
     infinite = min(1.0, (found.infinite + spilled) * (1 + 2.0**-50))
     return PrivacyLossDistribution(
-        loss[keep], found.masses[keep] * (1 - found.infinite), infinite, error=found.relative + 2.0**-44
+        loss[keep], found.masses[keep] * math.exp(found.growth), infinite, error=found.relative + 2.0**-44
     )
 
 

@@ -10,15 +10,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.accounting.rounding import double_above, product_above
+
 Array = NDArray[Any]
 _LARGEST_EXPONENT = 600.0
+_MOST_STEPS = 2.0**50  # of a grid between zero and the largest loss: numbers of steps are exact as doubles and integers
 ALIGNED = 1e-9  # a loss this close to the grid, in steps, is on it; `compose` pays for it
+_UNDERFLOW = 2.0**-1000  # more than all products of masses that were below the least double come to
 _SAMPLES = 2048  # atoms of pairs that are compared
 _ALIKE = 1e-9  # how much higher, in relative terms, a curve may be that is still taken for a lower one, at its cost
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
@@ -63,7 +68,9 @@ class PrivacyLossDistribution:
             at, error = epsilon + self.slip, -error
         above = self.loss > at
         sums = float(np.sum(self.mass[above] * -np.expm1(at - self.loss[above]))) * (1 + error)
-        return min(1.0, max(0.0, self.infinite + sums) * (1 + math.copysign(2.0**-50, error)))
+        sums += _UNDERFLOW * (upper and bool(above.any()))
+        infinite = self.infinite if upper else self.infinite * (1 - 2.0**-46)  # which `infinite_of` has rounded up
+        return min(1.0, max(0.0, infinite + sums) * (1 + math.copysign(2.0**-50, error)))
 
 
 def make_infinite_loss() -> PrivacyLossDistribution:
@@ -99,11 +106,14 @@ def infinite_of(terms: Sequence[tuple[PrivacyLossDistribution, int]]) -> float:
     """The probability that some loss is infinite, rounded up."""
     if any(times and atoms.infinite >= 1 - 2.0**-40 for atoms, times in terms):
         return 1.0
-    finite = math.fsum(times * math.log1p(-atoms.infinite) for atoms, times in terms)
-    return min(1.0, -math.expm1(finite) * (1 + 2.0**-48))
+    lost = ((atoms.infinite, double_above(Fraction(times))) for atoms, times in terms if atoms.infinite > 0)
+    finite = math.fsum(math.log1p(-infinite) * times for infinite, times in lost)
+    return min(1.0, product_above(-math.expm1(finite), 1 + 2.0**-48))
 
 
-def enumerate_sums(terms: Sequence[tuple[PrivacyLossDistribution, int]], most: int) -> PrivacyLossDistribution | None:
+def enumerate_sums(
+    terms: Sequence[tuple[PrivacyLossDistribution, int]], most: int, *, upper: bool = True
+) -> PrivacyLossDistribution | None:
     """All of it as one list of atoms, where there are at most so many: every sum of losses, with its probability."""
     size = math.prod(atoms.loss.size ** min(times, 64) for atoms, times in terms)
     if size > most or sum(times for _, times in terms) > 64:
@@ -114,22 +124,27 @@ def enumerate_sums(terms: Sequence[tuple[PrivacyLossDistribution, int]], most: i
             loss, mass = np.add.outer(loss, atoms.loss).ravel(), np.outer(mass, atoms.mass).ravel()
             error += atoms.error + 2.0**-50
     slip = sum(times * atoms.slip for atoms, times in terms)  # the largest sum may be smaller than the sum of sizes
-    return PrivacyLossDistribution(loss + slip, mass, infinite_of(terms), error=error * 1.01)
+    return PrivacyLossDistribution(loss + (slip if upper else -slip), mass, infinite_of(terms), error=error * 1.01)
 
 
 def coarser(atoms: PrivacyLossDistribution, most: int) -> PrivacyLossDistribution:
     """A pair that dominates, with at most so many atoms."""
     if atoms.loss.size <= most:
         return atoms
-    step = float(np.ptp(atoms.loss)) / (most - 2)
+    step = max(float(np.ptp(atoms.loss)) / (most - 2), least_step(atoms))
     first, offset, masses, slip = discretize(atoms, step)
     loss = offset + step * (first + np.arange(masses.size))
     return PrivacyLossDistribution(loss + slip + atoms.slip, masses, atoms.infinite, step, atoms.error + 2.0**-44)
 
 
+def least_step(atoms: PrivacyLossDistribution) -> float:
+    """The finest step for which `discretize` can number the places of the atoms."""
+    return float(np.abs(atoms.loss).max()) / _MOST_STEPS
+
+
 def discretize(atoms: PrivacyLossDistribution, step: float) -> tuple[int, float, Array, float]:
     """Put the atoms on the grid offset + step * (first, first + 1, ...): first, offset, the masses, and by how much a
-    loss may have been moved down.
+    loss may have been moved down. The step is at least `least_step`.
 
     **Theorem.** Dividing an atom of loss l between the grid's points x <= l <= x + h, so that its mass under P and
     under Q stay the same, gives a pair that dominates. The share of x + h is (1 - e^{x-l})/(1 - e^{-h}). Proof: the
@@ -137,6 +152,8 @@ def discretize(atoms: PrivacyLossDistribution, step: float) -> tuple[int, float,
     between neighboring losses, the curve of the second is that of the first at the grid's points and its chord in
     between: no pair on this grid that dominates is better ("connecting the dots", Doroshenko et al. 2022).
     """
+    if not step >= least_step(atoms):
+        raise ArithmeticError(f"a step of {step} is too fine for losses of {np.abs(atoms.loss).max()}")
     offset = float(atoms.loss[int(np.argmax(atoms.mass))]) % step
     place = (atoms.loss - offset) / step
     near = np.rint(place)
@@ -182,7 +199,7 @@ def from_delta_curve(epsilons: Array, deltas: Array) -> PrivacyLossDistribution:
     """A pair whose curve is at least the greatest convex curve below these points, which lie on an even grid.
 
     Convex in e^epsilon, that is, as every true curve is: one that is below the points is below that curve too. The
-    errors of the differences are found by computing the curve of what was made, and paid for with its `error`.
+    errors of the differences are found by computing the curve of what was made, by which all of it is raised.
     """
     reach = np.abs(epsilons) <= _LARGEST_EXPONENT  # what is beyond is lost for certain, at most
     if not reach.any():
@@ -205,7 +222,13 @@ def from_delta_curve(epsilons: Array, deltas: Array) -> PrivacyLossDistribution:
     shown = np.append(found.mass.sum() + found.infinite, curve(found, found.loss))
     with np.errstate(divide="ignore", invalid="ignore"):
         missing = float(np.nanmax(np.where(height > 0, height / shown - 1, 0.0)))
-    return replace(found, error=found.error + max(0.0, missing) + points.size * 2.0**-50)
+    return _raise(found, max(0.0, missing) + points.size * 2.0**-50)
+
+
+def _raise(atoms: PrivacyLossDistribution, share: float) -> PrivacyLossDistribution:
+    """A pair whose curve is higher by this share at every loss: `error` is of the finite masses alone."""
+    infinite = min(1.0, product_above(atoms.infinite, 1 + Fraction(share)))
+    return replace(atoms, infinite=infinite, error=atoms.error + share)
 
 
 def worst(choices: Sequence[PrivacyLossDistribution]) -> PrivacyLossDistribution:
@@ -231,8 +254,8 @@ def worst(choices: Sequence[PrivacyLossDistribution]) -> PrivacyLossDistribution
             if excess > _ALIKE:
                 break
         if excess <= _ALIKE:  # this one, moved and raised by so little
-            error = atoms.error + excess + (atoms.loss.size + max(o.loss.size for o in few)) * 2.0**-50
-            return replace(atoms, loss=atoms.loss + 3 * width, error=error)
+            rounding = (atoms.loss.size + max(other.loss.size for other in few)) * 2.0**-49
+            return replace(_raise(atoms, excess + rounding), loss=atoms.loss + 3 * width)
     points = np.unique(np.concatenate([atoms.loss for atoms in few]))
     points = np.unique(np.concatenate([points, *_crossings(few, points)]))
     even = points[np.unique(np.linspace(0, points.size - 1, min(points.size, _SAMPLES)).astype(int))]
@@ -266,7 +289,7 @@ def removed_sampled(removed: PrivacyLossDistribution, rate: float) -> PrivacyLos
     only = max(0.0, 1.0 - float(np.sum(under))) + 2 * removed.error + 1e-14  # outcomes of Q alone
     loss = np.concatenate([[math.log1p(-rate)], np.logaddexp(math.log1p(-rate), math.log(rate) + removed.loss)])
     mass = np.concatenate([[(1 - rate) * only], under * (1 - rate) + removed.mass * rate])
-    infinite = min(1.0, rate * removed.infinite * (1 + 2.0**-50))
+    infinite = min(1.0, product_above(rate, removed.infinite))
     return PrivacyLossDistribution(loss, mass, infinite, error=removed.error + 2.0**-44)
 
 

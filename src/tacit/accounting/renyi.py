@@ -32,6 +32,8 @@ from tacit.privacy.loss import (
 
 Array = NDArray[Any]
 _WHOLE = 256  # sampling is counted at whole orders up to this one
+_LEAST = 2.0**-900  # what a growth that is not zero is at least taken for: products that underflow are below it
+_RARE = -700.0  # the least logarithm of a term of a sum: the exponential of any less may be zero, and of this is not
 _CANCELED = 2.0**-48  # of the sizes of terms that may cancel: more than their roundings
 
 
@@ -101,8 +103,9 @@ class RenyiAccountant:
         """The curve of one mechanism."""
         less = renyi_orders() - 1
         delta = double_above(loss.delta) if isinstance(loss, ApproximateDp) else 0.0
+        growth = np.maximum(_curve(loss, less), _LEAST if _loses(loss) else 0.0)
         symmetric = not isinstance(loss, BoundedRange | ConcentratedDp)
-        return RenyiCurve(_curve(loss, less), delta, symmetric, leaf=loss if symmetric else None)
+        return RenyiCurve(growth, delta, symmetric, leaf=loss if symmetric else None)
 
     def compose(self, terms: Sequence[tuple[RenyiCurve, int]]) -> RenyiCurve:
         """Sums."""
@@ -110,8 +113,8 @@ class RenyiAccountant:
             return terms[0][0]
         growth, changed = np.zeros(renyi_orders().size), np.zeros(renyi_orders().size)
         for curve, times in terms:
-            growth, changed = growth + curve.growth * times, changed + curve.change * times
-        delta = min(1.0, math.fsum(curve.delta * times for curve, times in terms) * (1 + 2.0**-50))
+            growth, changed = growth + _multiply(curve.growth, times), changed + _multiply(curve.change, times)
+        delta = min(1.0, double_above(sum((Fraction(curve.delta) * times for curve, times in terms), Fraction(0))))
         return RenyiCurve(
             growth,
             delta,
@@ -161,7 +164,7 @@ class RenyiAccountant:
         share, rest = double_above(rate), 1 - rate
         if rate == 0:
             return RenyiCurve(np.zeros(renyi_orders().size))
-        lost = min(1.0, curve.delta * share * (1 + 2.0**-50))
+        lost = min(1.0, product_above(curve.delta, share))
         if rate == 1 or not curve.symmetric:
             return RenyiCurve(curve.growth, lost, False, curve.changed, curve.replaced)
         grid = renyi_orders()
@@ -173,13 +176,16 @@ class RenyiAccountant:
         )
         knots = np.concatenate([[1.0], np.arange(2.0, _WHOLE + 1), _LARGE, _fractional()])
         below = _fractional()[_fractional() < 2]
-        second = below * (below - 1) / 2 * double_above(rest) ** below / double_below(rest) ** 2 * share**2
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            second = below * (below - 1) / 2 * double_above(rest) ** below / double_below(rest) ** 2 * share**2
+        with np.errstate(over="ignore", invalid="ignore"):
             second = second * np.expm1(moments[0]) * (1 + 2.0**-40)
         others = np.full(_fractional().size, np.inf)
         others[: below.size] = second
         if curve.leaf is not None:
             others = np.minimum(others, _moments(curve.leaf, share, double_below(rest), _fractional()))
+        if curve.growth.any():
+            others = np.maximum(others, math.exp(_RARE))
         excess = np.concatenate([[0.0], whole, others])
         kept = excess < 1e300
         order = np.argsort(knots[kept])
@@ -191,15 +197,15 @@ class RenyiAccountant:
         growth = np.minimum(curve.growth, line(1.0))
         return RenyiCurve(growth, lost, False, np.minimum(curve.change, line(2.0)), curve.replaced)
 
+    def group(self, loss: Loss, size: int) -> RenyiCurve:
+        """The curve of the guarantee of the whole."""
+        return self.leaf(group_as_whole(loss, size))
+
 
 def compute_curve(loss: Loss) -> RenyiCurve:
     """The Renyi curve of a loss."""
     return evaluate_loss(loss, RenyiAccountant())
 
-
-    def group(self, loss: Loss, size: int) -> RenyiCurve:
-        """The curve of the guarantee of the whole."""
-        return self.leaf(group_as_whole(loss, size))
 
 def epsilon(loss: Loss, delta: float) -> float:
     """The least epsilon at `delta` over all orders, rounded up: the best order is found in doubles and then proven."""
@@ -255,6 +261,24 @@ def _curve(leaf: Leaf, less: Array) -> Array:
             return _quadratic(less, Fraction(coordinates * shift**2) / (2 * variance))
 
 
+def _loses(leaf: Leaf) -> bool:
+    """Whether the divergences of a leaf are not zero."""
+    match leaf:
+        case LaplaceNoise(_, moved) | GaussianNoise(_, moved):
+            return moved > 0
+        case PureDp(epsilon) | BoundedRange(epsilon) | ApproximateDp(epsilon, _):
+            return epsilon > 0
+        case ConcentratedDp(rho):
+            return rho > 0
+    return True
+
+
+def _multiply(growth: Array, times: int) -> Array:
+    """So many times the growth: nothing stays nothing, whatever the number is."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(np.where(growth > 0, growth * double_above(Fraction(times)), 0.0))
+
+
 def _quadratic(less: Array, rho: Fraction) -> Array:
     with np.errstate(over="ignore"):
         return np.asarray(less * (less + 1) * double_above(rho), dtype=np.float64)
@@ -279,6 +303,8 @@ def _discrete_laplace(less: Array, step: float, distance: int) -> Array:
         return np.zeros(less.size)
     if distance == 1:
         return _response(less, step)
+    if step < 1e-150:  # its logarithms say nothing of what is left
+        return np.full(less.size, np.inf)
     span, ratio = distance * step, (2 * less + 1) * step
     ends = np.logaddexp(less * span, -(less + 1) * span) - np.logaddexp(0.0, -step)
     inside = ratio + _log_expm1((distance - 1) * ratio) - _log_expm1(ratio)
@@ -295,6 +321,8 @@ def _log_expm1(x: Array) -> Array:
 def _range(less: Array, epsilon: float) -> Array:
     if epsilon == 0:
         return np.zeros(less.size)
+    if epsilon < 1e-100:
+        return np.asarray(less * (less + 1) * (epsilon * epsilon) / 8)
     upper = epsilon + np.log(-np.expm1(-(less + 1) * epsilon))  # ln A
     lower = np.log(-np.expm1(-less * epsilon))  # ln B
     worst = np.log(less) + upper - np.log1p(less) - lower
@@ -323,8 +351,9 @@ def _binomial(rate: float, rest: float, moments: Array) -> Array:
         grown = np.where(moments < 30, np.log(np.expm1(np.minimum(moments, 30.0))), moments)
         inside = np.maximum(order - k, 0)
         logs = np.log(_choose()[:, 2:]) + inside * math.log(rest) + k * math.log(rate) + grown
-        # a term e^x has a relative error of at most |x| 2^-50 and those of its logarithms: below 2^-38 for |x| < 2,000
-        return np.asarray(np.exp(np.where(logs > -2000, logs, -2000.0)).sum(axis=1) * (1 + 2.0**-37))
+        # a term e^x has a relative error of at most |x| 2^-50 and those of its logarithms: below 2^-38 for |x| < 2,000;
+        # what is rarer than e^-700 is counted as that, which a double holds
+        return np.asarray(np.exp(np.where(k <= order, np.maximum(logs, _RARE), -np.inf)).sum(axis=1) * (1 + 2.0**-37))
 
 
 def _one(order: int, rate: float, rest: float, moments: Array) -> float:
@@ -335,7 +364,7 @@ def _one(order: int, rate: float, rest: float, moments: Array) -> float:
         grown = np.where(moments < 30, np.log(np.expm1(np.minimum(moments, 30.0))), moments)[: order - 1]
     logs = choose + (order - k[1:]) * math.log(rest) + k[1:] * math.log(rate) + grown
     with np.errstate(over="ignore"):
-        return float(np.exp(np.maximum(logs, -2000.0)).sum()) * (1 + 2.0**-27)
+        return float(np.exp(np.maximum(logs, _RARE)).sum()) * (1 + 2.0**-27)
 
 
 def _moments(leaf: Leaf, rate: float, rest: float, at: Array) -> Array:

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.accounting.privacy_loss_distribution import PrivacyLossDistribution, discretize, infinite_of
+from tacit.accounting.privacy_loss_distribution import PrivacyLossDistribution, discretize, infinite_of, least_step
 
 Array = NDArray[Any]
 _OUTSIDE = 1e-22  # the probability, after tilting, of falling out of the window on one side
 _BLOCKS = 2048
 _TINY = 1e-300
 _TOO_LONG = 2**22  # points of a window
+MOST_USES = 2**36  # beyond, the roundings of a coefficient of a transform may be more than its power
 _ROUNDING = 2.0**-50  # eight roundings of doubles in each level of a transform
 
 
@@ -85,10 +86,15 @@ def compose_by_fft(
     transform wraps what is outside into the window: it only adds there.
 
     *Rounding.* A coefficient of a transform of length N of masses that add up to one is wrong by at most
-    g = 8 * 2^-53 * log2 N. The product of powers is wrong by n g |F|^{n-1} and a relative n g, and the way back adds g
-    times the mean size of the coefficients.
+    g = 8 * 2^-53 * log2 N. The product of powers is wrong by n g (|F| + g)^{n-1} and a relative n g, and the way back
+    adds g times the mean size of the coefficients. As n is at most 2^36, n g is below 2^-9, and (|F| + g)^{n-1} below
+    twice |F|^{n-1} wherever that is more than e^-60.
     """
-    step = float(max(step, *(float(np.ptp(atoms.loss)) / _TOO_LONG for atoms, _ in terms)))
+    if sum(times for _, times in terms) > MOST_USES:
+        raise ArithmeticError("too many uses for the roundings of a Fourier transform")
+    if infinite_of(terms) == 1:
+        return ComposedDistribution(np.zeros(1), 0.0, step, tilt, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0)
+    step = float(max(step, *(max(float(np.ptp(atoms.loss)) / _TOO_LONG, least_step(atoms)) for atoms, _ in terms)))
     grids = [(*discretize(atoms, step), times) for atoms, times in terms]
     factors, relative = [], 0.0
     for (first, offset, masses, _, times), (atoms, _) in zip(grids, terms, strict=True):
@@ -169,7 +175,9 @@ def _window(laws: Sequence[tuple[Array, Array, int]]) -> tuple[float, float]:
             total += times * (top + math.log(float(sums @ np.exp(u * at - top)) + _TINY))
         return (total + room) / u
 
+    largest = max(float(np.abs(at).max()) for _, at, _ in blocks) * float(sum(times for _, _, times in blocks))
     tries = math.sqrt(2 * room) / spread * np.exp(np.linspace(-4, 2, 19))
+    tries = np.minimum(tries, 1e300 / max(largest, 1.0))  # any u is true; losses that do not spread need no large one
     # The sum is never beyond the sum of the largest and of the smallest.
     top = min(*(end(u) for u in tries), math.fsum(times * float(at[-1]) for _, at, times in blocks))
     bottom = max(*(end(-u) for u in tries), math.fsum(times * float(at[0]) for _, at, times in blocks))

@@ -67,6 +67,7 @@ def test_noise_far_below_one_step():
     "loss",
     [
         BoundedRange(Fraction(10) ** 160),  # its square is no double
+        BoundedRange(Fraction(10) ** 152),  # its square is one, and no double at a large order
         GaussianNoise(Fraction(40), 1000, 10**6),  # hardly any noise, and too many integers to list
     ],
     ids=lambda loss: str(loss)[:60],

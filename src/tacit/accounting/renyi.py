@@ -252,7 +252,8 @@ def _curve(leaf: Leaf, less: Array) -> Array:
         case PureDp(epsilon) | ApproximateDp(epsilon, _):
             return _response(less, double_above(epsilon))
         case BoundedRange(epsilon):
-            return _range(less, double_above(epsilon))
+            with np.errstate(over="ignore"):
+                return _range(less, double_above(epsilon))
         case ConcentratedDp(rho):
             return _quadratic(less, rho)
         case ContinuousGaussianNoise(sigma):

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 from mpmath import mp, mpf
 
-from tacit.accounting import METHODS, delta
+from tacit.accounting import METHODS, delta, epsilon
 from tacit.privacy.loss import (
     ApproximateDp,
     BoundedRange,
@@ -35,8 +35,12 @@ def real(number: Fraction) -> mpf:
     return mpf(number.numerator) / number.denominator
 
 
-def upper_tail(z: mpf) -> mpf:
-    return mp.erfc(z / mp.sqrt(2)) / 2
+def half_line(at: mpf, sigma: mpf) -> tuple[mpf, mpf, mpf]:
+    """The half line that shows most of Gaussian noise: at least its probability, and at most that beside the other."""
+    near, beyond = at * sigma - 1 / (2 * sigma), at * sigma + 1 / (2 * sigma)
+    right = mp.erfc(near / mp.sqrt(2)) / 2 if abs(near) < 10**6 else mpf(near < 0) * (1 - mpf(10) ** -50)
+    wrong = mp.erfc(beyond / mp.sqrt(2)) / 2 if beyond < 10**6 else mp.exp(-(beyond**2) / 2) / 2
+    return right, wrong, mpf(0)
 
 
 def one_event(loss: Loss, at: Fraction) -> tuple[mpf, mpf, mpf]:
@@ -55,12 +59,10 @@ def one_event(loss: Loss, at: Fraction) -> tuple[mpf, mpf, mpf]:
             return 1 / (1 + q), mp.exp(-moved / real(scale)) / (1 + q), zero
         case ContinuousLaplaceNoise(scale):
             return mpf("0.5"), mp.exp(-1 / real(scale)) / 2, zero
-        case ContinuousGaussianNoise(sigma):  # the best half line
-            middle, half = real(at) * real(sigma), 1 / (2 * real(sigma))
-            return upper_tail(middle - half), upper_tail(middle + half), zero
+        case ContinuousGaussianNoise(sigma):
+            return half_line(real(at), real(sigma))
         case ConcentratedDp(rho):  # Gaussian noise has it
-            sigma = 1 / mp.sqrt(2 * real(rho))
-            return upper_tail(real(at) * sigma - 1 / (2 * sigma)), upper_tail(real(at) * sigma + 1 / (2 * sigma)), zero
+            return half_line(real(at), 1 / mp.sqrt(2 * real(rho)))
         case GaussianNoise(variance, shift):  # 0 and more beside shift and more; the masses fall from 0 on
             v, near = real(variance), min(shift, math.isqrt(math.ceil(variance)))
             between = near * mp.exp(-(mpf(near) ** 2) / (2 * v)) / (mp.sqrt(2 * mp.pi * v) + 1)
@@ -136,3 +138,15 @@ def test_a_composition_of_any_sizes_loses_what_its_parts_do(full):
                 for part in parts:
                     alone = delta(part, at, by=by)
                     assert claimed >= alone * (1 - 1e-6), (loss, part, at, by)
+
+
+@pytest.mark.slow
+def test_at_an_epsilon_of_any_sizes_no_event_shows_more_than_delta(full):
+    rng = random.Random(18)
+    for _ in range(1000 if full else 25):
+        loss = Compose(tuple(random_part(rng) for _ in range(rng.randint(1, 3))))
+        goal = Fraction(1, 10 ** rng.choice([1, 6, 20, 300]))
+        for by in METHODS:
+            claimed = epsilon(loss, goal, by=by)
+            with mp.workdps(60):
+                assert claimed == math.inf or shown(loss, Fraction(claimed)) <= real(goal) * (1 + mpf(10) ** -30), by

@@ -32,13 +32,15 @@ def clopper_pearson_interval(right: int, trials: int, confidence: float = CONFID
             "right", "needs right <= trials and a confidence between 0 and 1", fix="right=9, trials=10"
         )
     tail = (1 - Fraction(confidence)) / 2
-    low = 0.0 if count == 0 else _proven(float(betaincinv(count, total - count + 1, float(tail))), count, total, tail)
+    low = (
+        0.0 if count == 0 else _prove_end(float(betaincinv(count, total - count + 1, float(tail))), count, total, tail)
+    )
     high = 0.0 if count == total else float(betaincinv(total - count, count + 1, float(tail)))  # 1 less the end
-    high = 1 - _proven(high, total - count, total, tail) if high else 1.0
+    high = 1 - _prove_end(high, total - count, total, tail) if high else 1.0
     return low, min(1.0, math.nextafter(high, 2.0))
 
 
-def _proven(near: float, count: int, total: int, tail: Fraction) -> float:
+def _prove_end(near: float, count: int, total: int, tail: Fraction) -> float:
     """A p close below `near` at which so many successes or more have at most the probability `tail`; 0 if none is."""
     if not near > 0:
         return 0.0

@@ -9,9 +9,9 @@ the distribution of sums as if every other unit had the same numbers with it and
 units that both have get the same numbers, which does not change the distribution of either. A release is then a mixture
 of ones whose sums are at most the clipping norm apart, over what does not depend on the unit.
 
-So from the reading of a pass to its step the generators of torch, numpy and Python go on from fresh states of the
-operating system, in the workers of a loader too: of at least 128 bits on a CPU, and a key of 64 bits on a GPU.
-Afterwards they are as the program left them.
+So from the reading of a pass to its step the generators of torch, numpy and Python are in states of our own, which come
+from the operating system, once in each process and in each worker of a loader: of at least 128 bits on a CPU, and a key
+of 64 bits on a GPU. Afterwards they are as the program left them.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from torch import nn
 
 from tacit.sampling.seed import draw_system_seed
 
+_numpy: Any = np.random  # whose types leave out how to exchange its generator
 _WORDS = slice(24, 24 + 8 * 624)  # of the state of torch's Mersenne Twister: 32 bits each, in 64
 
 
@@ -67,31 +68,47 @@ def has_random_layers(model: nn.Module) -> bool:
 
 
 class FreshRandomness:
-    """The states of the generators that models and datasets draw from, set aside during a pass."""
+    """The generators that models and datasets draw from: those of the program, but during a pass states of our own.
+
+    Ours come from the operating system, once for each process, and go on from pass to pass.
+    """
 
     def __init__(self, device: torch.device) -> None:
         self._generators = [torch.default_generator]
         if device.type == "cuda":
             index = torch.cuda.current_device() if device.index is None else device.index
             self._generators.append(torch.cuda.default_generators[index])
+        self._process = 0
+        self._own: tuple[Any, ...] = ()
         self._left: tuple[Any, ...] | None = None
 
     def begin(self) -> None:
-        """Draw fresh states; those of the program are kept."""
-        if self._left is None:
-            states = [generator.get_state() for generator in self._generators]
-            self._left = random.getstate(), np.random.get_state(), states
-            random.seed()
-            np.random.set_state(("MT19937", _draw_words(), 624, 0, 0.0))
-            for generator in self._generators:
-                seed_generator(generator)
+        """Go on from our own states; those of the program are kept."""
+        if self._left is not None:
+            return
+        self._left = self._read()
+        if self._process == os.getpid():
+            self._write(self._own)
+            return
+        self._process = os.getpid()
+        random.seed()
+        _numpy.set_bit_generator(np.random.PCG64DXSM())
+        for generator in self._generators:
+            seed_generator(generator)
 
     def end(self) -> None:
         """Give the program its states back."""
         if self._left is not None:
-            ours, numpys, states = self._left
-            self._left = None
-            random.setstate(ours)
-            np.random.set_state(numpys)
-            for generator, state in zip(self._generators, states, strict=True):
-                generator.set_state(state)
+            self._own, left, self._left = self._read(), self._left, None
+            self._write(left)
+
+    def _read(self) -> tuple[Any, ...]:
+        states = [generator.get_state() for generator in self._generators]
+        return random.getstate(), _numpy.get_bit_generator(), states
+
+    def _write(self, kept: tuple[Any, ...]) -> None:
+        pythons, numpys, states = kept
+        random.setstate(pythons)
+        _numpy.set_bit_generator(numpys)  # the generator itself: to copy its state takes longer than a small pass
+        for generator, state in zip(self._generators, states, strict=True):
+            generator.set_state(state)

@@ -102,7 +102,7 @@ class CapturedStep:
         with torch.cuda.graph(self._third, pool=self._first.pool()):
             self._update()
         private._pass = given
-        private._guard.begin()
+        private._is_captured = True
 
     def _replay(self) -> bool:
         """Do a pass; return whether all norms were finite: their sum is, then."""
@@ -144,7 +144,6 @@ class CapturedStep:
         self._mask.copy_(given.mask, non_blocking=True)
         if not self._replay():
             self._repeat_clean()
-        private._guard.check()
         private._count_below(self._norms, self._counted)
         private._end_pass()
         if not given.is_last or private._sums is not None:
@@ -164,6 +163,9 @@ class CapturedStep:
 
     def _repeat_clean(self) -> None:
         """The same pass outside of the graphs, with the numbers of units that are not finite replaced by zeros."""
+        private = self.private
+        private._randomness.end()  # which the graphs have begun for the device alone
+        private._randomness.begin()
         _, written, scale, *_ = self._pass()
         torch._foreach_copy_(self._sums, self._sum(written, scale, clean=True))
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -78,37 +79,43 @@ class FreshRandomness:
         if device.type == "cuda":
             index = torch.cuda.current_device() if device.index is None else device.index
             self._generators.append(torch.cuda.default_generators[index])
+        self._ways: list[tuple[Callable[[], Any], Callable[[Any], object]]] = [
+            (random.getstate, random.setstate),
+            (_numpy.get_bit_generator, _numpy.set_bit_generator),  # itself: to copy its state takes as long as a pass
+            *((generator.get_state, generator.set_state) for generator in self._generators),
+        ]
         self._process = 0
         self._own: tuple[Any, ...] = ()
         self._left: tuple[Any, ...] | None = None
 
-    def begin(self) -> None:
-        """Go on from our own states; those of the program are kept."""
+    def begin(self, *, in_graphs: bool = False) -> None:
+        """Go on from our own states; those of the program are kept. Recorded graphs draw from the device's alone."""
         if self._left is not None:
             return
-        self._left = self._read()
-        if self._process == os.getpid():
-            self._write(self._own)
-            return
-        self._process = os.getpid()
-        random.seed()
-        _numpy.set_bit_generator(np.random.PCG64DXSM())
-        for generator in self._generators:
-            seed_generator(generator)
+        if self._process != os.getpid():
+            self._process = os.getpid()
+            self._own = self._draw()
+        self._left = self._exchange(self._own[-1:] if in_graphs else self._own)
 
     def end(self) -> None:
         """Give the program its states back."""
         if self._left is not None:
-            self._own, left, self._left = self._read(), self._left, None
-            self._write(left)
+            left, self._left = self._left, None
+            own = self._exchange(left)
+            self._own = (*self._own[: len(self._own) - len(own)], *own)
 
-    def _read(self) -> tuple[Any, ...]:
-        states = [generator.get_state() for generator in self._generators]
-        return random.getstate(), _numpy.get_bit_generator(), states
+    def _draw(self) -> tuple[Any, ...]:
+        """Fresh states: of Python's generator, numpy's, and torch's on the CPU and on the device."""
+        generators = [torch.Generator(generator.device) for generator in self._generators]
+        for generator in generators:
+            seed_generator(generator)
+        states = [generator.get_state() for generator in generators]
+        return random.Random().getstate(), np.random.PCG64DXSM(), *states
 
-    def _write(self, kept: tuple[Any, ...]) -> None:
-        pythons, numpys, states = kept
-        random.setstate(pythons)
-        _numpy.set_bit_generator(numpys)  # the generator itself: to copy its state takes longer than a small pass
-        for generator, state in zip(self._generators, states, strict=True):
-            generator.set_state(state)
+    def _exchange(self, states: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Take on states, those of the last generators where they are fewer, and return what was there."""
+        found = []
+        for (read, write), state in zip(self._ways[len(self._ways) - len(states) :], states, strict=True):
+            found.append(read())
+            write(state)
+        return tuple(found)

@@ -222,6 +222,7 @@ class Private:
         self._device_noise = noises.DeviceNoise(self.device)
         self._correlated = CorrelatedNoise(self._device_noise, self._bands) if self._bands > 1 else None
         self._guard, self._randomness = StateGuard(model), FreshRandomness(self.device)
+        self._is_captured = False
         self._order: Any = None
         self._pass: Pass | None = None
         self._sums: dict[int, Any] | None = None
@@ -345,8 +346,9 @@ class Private:
             charge_fit(self, self.guarantee_, self.plan.loss(self.plan.steps))
             self._charged_in = os.getpid()
         self._pass = given
-        self._guard.begin()
-        self._randomness.begin()
+        if not self._is_captured:  # graphs change nothing that they did not change as they were recorded
+            self._guard.begin()
+        self._randomness.begin(in_graphs=self._is_captured)
         self._book.start()
 
     def _forget_pass(self) -> None:
@@ -377,6 +379,8 @@ class Private:
             Whether the parameters moved: False for a pass after which more of the same batch come.
         """
         given = self._require_pass()
+        if self._is_captured:
+            raise ParameterError("step", "this model's steps are recorded as graphs", fix="call what capture returned")
         if losses.shape != (self._book.rows,):
             what = f"needs one loss for each of {self._book.rows} rows, got shape {tuple(losses.shape)}"
             raise ParameterError("losses", what, fix="reduction='none', and a mean over the tokens of a row")

@@ -44,12 +44,15 @@ def draw_array_below(n: int, count: int, bits: Bits) -> npt.NDArray[np.int64]:
 
 
 def draw_order(count: int, bits: Bits) -> npt.NDArray[np.int64]:
-    """Return 0 .. count - 1 in a random order: that of 64-bit words, in which equal ones keep their places.
+    """Return 0 .. count - 1 in an order, each with the same probability: that of words of which no two are equal.
 
-    Two of n words are equal with a probability below n^2 2^-65: so far it is from uniform. Nothing private may rest on
-    the order.
+    Proof: independent words are in any order with the same probability, given that they differ; others are drawn again.
     """
-    return np.argsort(bits.words(count), kind="stable").astype(np.int64)
+    while True:
+        words = bits.words(count)
+        order = np.argsort(words, kind="stable")
+        if (words[order[1:]] != words[order[:-1]]).all():
+            return order.astype(np.int64)
 
 
 def _check(n: int) -> None:

@@ -93,28 +93,21 @@ def split_into_passes(
 
     Shuffled batches are in an order that was drawn before: a unit that replaces another has its place.
     """
+    from tacit.sampling.uniform import draw_order
+
     width = table.rows_per_unit
-    order = range(len(batch)) if in_order else _draw_permutation(len(batch), bits)
+    order = range(len(batch)) if in_order else draw_order(len(batch), bits).tolist()
     for start in range(0, max(len(batch), 1), units_per_pass):
         drawn = [table.rows_of(batch[n], bits) for n in order[start : start + units_per_pass]]
         nobody = drawn[0][0] if drawn else 0
         positions = [nobody] * (units_per_pass * width)
         mask = torch.zeros(units_per_pass * width, dtype=torch.bool)
-        places = range(units_per_pass) if in_order else _draw_permutation(units_per_pass, bits)
+        places = range(units_per_pass) if in_order else draw_order(units_per_pass, bits).tolist()
         for place, mine in zip(places, drawn, strict=False):
             first = place * width
             positions[first : first + width] = mine + mine[:1] * (width - len(mine))
             mask[first : first + len(mine)] = True
         yield Pass(positions, mask, start + units_per_pass >= len(batch))
-
-
-def _draw_permutation(count: int, bits: Bits) -> Sequence[int]:
-    """Return 0 .. count - 1 in an order, each with the same probability: that of words, if no two are equal."""
-    while True:
-        words = bits.words(count)
-        order = np.argsort(words)
-        if (words[order[1:]] != words[order[:-1]]).all():
-            return [int(place) for place in order]
 
 
 def poisson_batches(rate: Fraction, table: UnitTable, bits: Bits, steps: int) -> Iterator[list[int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,11 +11,8 @@ from torch import Tensor
 from tacit.errors import ParameterError
 from tacit.learn.torch.unit_scaling import scaled_sums, unit_scales
 
-if TYPE_CHECKING:
-    from tacit.learn.torch.private import Private
 
-
-def compile_losses(private: Private, losses: Callable[..., Tensor], options: dict[str, Any]) -> Callable[..., Tensor]:
+def compile_losses(private: Any, losses: Callable[..., Tensor], options: dict[str, Any]) -> Callable[..., Tensor]:
     """Return the compiled function: its first call, without the compiler, records which layers it calls."""
     compiled = torch.compile(losses, fullgraph=True, **options)
     clippers = tuple(torch.compile(each, fullgraph=True, **options) for each in (unit_scales, scaled_sums))

@@ -110,7 +110,7 @@ class FreshRandomness:
         for generator in generators:
             seed_generator(generator)
         states = [generator.get_state() for generator in generators]
-        return random.Random().getstate(), np.random.PCG64DXSM(), *states  # noqa: S311 - models draw from it, and no noise is
+        return random.Random().getstate(), np.random.MT19937(), *states  # noqa: S311 - models draw from it, and no noise is
 
     def _exchange(self, states: tuple[Any, ...]) -> tuple[Any, ...]:
         """Take on states, those of the last generators where they are fewer, and return what was there."""

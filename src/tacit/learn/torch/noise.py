@@ -18,14 +18,14 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from tacit.learn.torch.products import has_triton
-from tacit.sampling.seed import draw_system_seed
+from tacit.sampling.seed import draw_system_seed, make_philox
 
 IDEALIZATIONS = (
     "the generator of the device (Philox, keyed by the operating system: 128 bits on a CPU, 64 on a GPU) is random",
@@ -52,7 +52,7 @@ class DeviceNoise:
     def _seed(self) -> None:
         self._process = os.getpid()
         if self.device.type == "cpu":
-            self._host = np.random.Philox(key=_draw_words(2), counter=_draw_words(4))
+            self._host = make_philox([draw_system_seed() for _ in range(6)])
             return
         self.generator = torch.Generator(self.device)
         self.generator.manual_seed(draw_system_seed())
@@ -77,7 +77,7 @@ class DeviceNoise:
         if self._process != os.getpid():
             self._seed()
         if like.dtype == torch.float64:
-            wide = np.random.Generator(self._host).standard_normal(like.numel())
+            wide = self._host.standard_normal(like.numel())
             return torch.from_numpy(wide).reshape(like.shape)
         return _draw_pairs(self._host, like.numel()).reshape(like.shape).to(like.dtype)
 
@@ -89,19 +89,14 @@ class DeviceNoise:
             self._prepared = _places(sums), blocks(sums)
 
 
-def _draw_pairs(host: np.random.Philox, count: int) -> Tensor:
+def _draw_pairs(host: Any, count: int) -> Tensor:
     """Standard normal numbers of 32 bits, by the transform of Box and Muller; the smallest uniform one is 2^-32."""
     pairs = -(-count // 2)
-    first, second = torch.from_numpy(host.random_raw(pairs).view(np.int32)).reshape(2, pairs)
+    first, second = torch.from_numpy(host.bit_generator.random_raw(pairs).view(np.int32)).reshape(2, pairs)
     uniform = (first & 0x7FFFFFFF).float().add_(0.5).mul_(2.0**-31).clamp_(max=1.0)
     radius = uniform.log_().mul_(-2.0).sqrt_()
     angle = second.float().mul_(math.pi * 2.0**-31)
     return torch.cat((angle.cos().mul_(radius), angle.sin().mul_(radius)))[:count]
-
-
-def _draw_words(count: int) -> npt.NDArray[np.uint64]:
-    """Fresh words of 64 bits from the operating system."""
-    return np.array([draw_system_seed() % 2**64 for _ in range(count)], dtype=np.uint64)
 
 
 def _places(sums: Sequence[Tensor]) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torch.utils.data import DataLoader
 
@@ -11,14 +11,11 @@ from tacit.errors import ParameterError
 from tacit.learn.torch.batches import PassSampler
 from tacit.learn.torch.fresh_randomness import fresh_generator, seed_worker
 
-if TYPE_CHECKING:
-    from tacit.learn.torch.private import Private
-
 
 class PrivateLoader:
     """The batches of an epoch of private training: iterate over it once for each epoch."""
 
-    def __init__(self, private: Private) -> None:
+    def __init__(self, private: Any) -> None:
         self._private = private
 
     def __len__(self) -> int:

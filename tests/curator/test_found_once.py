@@ -107,3 +107,39 @@ def test_a_unit_beside_the_unit_or_null_is_counted_once(other):
     assert plan.parts[0].sensitivity == 1
     for engine in engines(policy, database(with_one=True)):
         assert engine.run(plan.exact)[()] == (2,)
+
+
+ALIKE = "(VALUES ('1'), ('01'), ('001')) AS v(k)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"SELECT COUNT(*) FROM (SELECT who FROM orders GROUP BY who) AS s JOIN {ALIKE} ON s.who = v.k",
+        f"SELECT COUNT(*) FROM (SELECT who FROM orders GROUP BY who) AS s LEFT JOIN {ALIKE} ON s.who = v.k",
+        f"SELECT COUNT(*) FROM (SELECT who FROM orders GROUP BY who) AS s WHERE who IN (SELECT k FROM {ALIKE})",
+        f"SELECT COUNT(*) FROM orders AS s WHERE EXISTS (SELECT 1 FROM {ALIKE} WHERE v.k = s.who)",
+        f"SELECT COUNT(*) FROM orders AS s WHERE (SELECT k FROM {ALIKE} WHERE v.k = s.who) = '1'",
+        f"SELECT COUNT(*) FROM orders AS s JOIN {ALIKE} ON CASE WHEN s.o = 1 THEN s.who END = v.k",
+        "SELECT COUNT(*) FROM orders AS s JOIN (VALUES (1), (2)) AS v(k) ON s.who = v.k",
+    ],
+)
+def test_a_unit_that_is_not_listed_is_not_matched_with_values(text):
+    # An engine would read the texts as integers, of which 1, 01 and 001 are one; or the unit, which may be no number.
+    with pytest.raises(Refused) as caught:
+        plan_for(read_question(text), policy_of(500, is_listed=False), 1)
+    assert caught.value.code in {ErrorCode.TYPE, ErrorCode.UNSUPPORTED}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(*) FROM orders AS a JOIN orders AS b ON a.who = b.who",
+        "SELECT COUNT(*) FROM orders AS a WHERE who IN (SELECT who FROM orders)",
+        "SELECT COUNT(*) FROM lines JOIN orders ON lines.order_id = orders.id",
+        "SELECT COUNT(*) FROM orders AS a LEFT JOIN (SELECT who, COUNT(*) AS n FROM orders GROUP BY who) AS b"
+        " ON a.who = b.who",
+    ],
+)
+def test_units_are_matched_with_units_and_keys_with_keys(text):
+    plan_for(read_question(text), policy_of(500, is_listed=False), 1)

@@ -41,7 +41,12 @@ class JoinPair:
 
 
 def make_pair(left: Relation, right: Relation, ours: Scalar, theirs: Scalar) -> JoinPair:
-    """An equality between two relations, or Refused where its sides cannot be compared."""
+    """An equality between two relations, or Refused where its sides cannot be compared.
+
+    **Rule.** A column without a type, such as a unit that is not listed, is compared with what is stored alike alone:
+    a unit with a unit, a key with what names it. Beside a value of a type an engine would convert one of them, and two
+    texts that differ, as 1 and 01, may be equal to one unit, or a unit that is no number may make the question fail.
+    """
     one, first = _side(left, ours)
     two, second = _side(right, theirs)
     pair = JoinPair(one, two, first, second)
@@ -49,6 +54,10 @@ def make_pair(left: Relation, right: Relation, ours: Scalar, theirs: Scalar) -> 
         if found is not None and found.is_unlisted_link and pair.links is None:
             assert isinstance(scalar, ColumnReference)
             raise relation.no_column(scalar)
+    if None in (first.type, second.type) and not pair.is_of_units and pair.links is None:
+        what = "a unit or key that is not listed cannot be matched with values of a type"
+        fix = "match it with the unit of another table, or ask the owner to list its column"
+        raise Refused(ErrorCode.TYPE, what, at=getattr(ours, "at", None), fix=fix)
     if first.type is not second.type and None not in (first.type, second.type):
         what = f"{first.type} and {second.type} do not go together"
         raise Refused(ErrorCode.TYPE, what, at=getattr(ours, "at", None), fix="join columns of one type")

@@ -88,7 +88,7 @@ def clipped_step(model: nn.Module, data: TensorDataset, losses: BatchLosses, **s
         private._sums, private.steps_ = None, private.steps_ + 1
         found.append(np.concatenate([_in_clips(private, sums[id(p)]) for p in private.parameters]))
 
-    private._finish = keep  # type: ignore[method-assign]
+    private._finish = keep  # type: ignore[method-assign]  # in place of noise and an update
     for tensors in private.loader:
         private.step(losses(model, tensors))
         if found:

@@ -247,10 +247,8 @@ class Ledger(LedgerReader):
             shown, entry = self._turns.take(settle)
         except BaseException as error:
             self._unfailed.add(claim.entry)  # no row is the cause
-            may_be_due_to_bytes = is_handed_over or isinstance(
-                error, MemoryError
-            )  # which they fill, handed over or not
-            if not may_be_due_to_bytes or not isinstance(error, Exception):
+            depends_on_bytes = is_handed_over or isinstance(error, MemoryError)  # which they fill before that too
+            if not depends_on_bytes or not isinstance(error, Exception):
                 raise
             remember_failure(claim, "", UNSTORED)
             shown, entry = self._fail_unstored(claim, hash_answer(answer), error)

@@ -182,8 +182,8 @@ def _cap(analyst: DeclaredAnalyst, spent: RecordedSpending | None) -> str:
     epsilon = analyst.budget.epsilon
     bound = epsilon if spent is None else _of_analyst(analyst, spent).epsilon
     if not analyst.monthly:
-        said = f"{format_decimal(bound)}"
-        return f"{analyst.name} up to {said} spent already" if bound > epsilon else f"{analyst.name} {said}"
+        number = format_decimal(bound)
+        return f"{analyst.name} up to {number} spent already" if bound > epsilon else f"{analyst.name} {number}"
     now = f" and up to {format_decimal(bound)} in this one already" if bound > epsilon else ""
     year = f"so {format_decimal(12 * epsilon)} over a year"
     return f"{analyst.name} {format_decimal(epsilon)} in each calendar month{now}, {year}"

@@ -143,3 +143,23 @@ def test_a_unit_that_is_not_listed_is_not_matched_with_values(text):
 )
 def test_units_are_matched_with_units_and_keys_with_keys(text):
     plan_for(read_question(text), policy_of(500, is_listed=False), 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("SELECT COUNT(*) FROM lines AS c FULL JOIN orders AS o ON o.who = c.who AND o.id = c.order_id", 3),
+        ("SELECT COUNT(*) FROM orders AS o WHERE EXISTS"
+         " (SELECT * FROM lines AS c WHERE o.who = c.who AND o.id = c.order_id)", 2),
+        ("SELECT COUNT(*) FROM orders AS o WHERE o.id NOT IN"
+         " (SELECT c.order_id FROM lines AS c WHERE o.who = c.who)", 1),
+    ],
+)  # fmt: skip
+def test_what_finds_nothing_is_told_from_what_finds_another_key_beyond_bounds(text, rows):
+    # The ids of two of three orders lie beyond the declared bounds; one of the two has a line, and so has the third.
+    orders = [{"who": 1, "id": 1000, "o": 1}, {"who": 1, "id": 1001, "o": 1}, {"who": 2, "id": 7, "o": 1}]
+    lines = [{"order_id": 1000, "x": 1}, {"order_id": 7, "x": 1}]
+    policy = policy_of(5, is_listed=True)
+    plan = plan_for(read_question(text), policy, 1)
+    for engine in engines(policy, {"orders": orders, "lines": lines}):
+        assert engine.run(plan.exact)[()] == (rows,)

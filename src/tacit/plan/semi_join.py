@@ -390,8 +390,7 @@ def look_up(
 
     A row for which a `demand` is not true finds none.
     """
-    if any(pair.links is not None for pair in pairs) and not any(pair.is_of_units for pair in pairs):
-        pairs = [pair.as_stored() for pair in pairs]
+    pairs = [pair.as_stored() for pair in pairs]
     keys = [(next(names), pair.right.scalar) for pair in pairs]
     on: list[tuple[Scalar, Scalar]] = [
         (pair.left.scalar, ColumnReference(key)) for pair, (key, _) in zip(pairs, keys, strict=True)

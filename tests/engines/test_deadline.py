@@ -168,7 +168,7 @@ def test_the_thread_ends_where_there_is_no_work_and_comes_again(monkeypatch):
     monkeypatch.setattr(deadline, "_IDLE", 0.01)
     monkeypatch.setattr(deadline, "_watch", deadline._DeadlineWatch())
     for _ in range(2):
-        with time_limit(60), interrupted_at_limit(lambda: None):
+        with time_limit(1), interrupted_at_limit(lambda: None):
             stopped_after(0.01)
             thread = deadline._watch._thread  # which lives while there is work
         assert thread is not None

@@ -326,7 +326,7 @@ def of_people(source: random.Random) -> str:
 def test_generated_quotients_are_those_of_postgres(
     make: Callable[[random.Random], str], ask: Callable[[str], Rows], witness: Callable[[str], Rows]
 ) -> None:
-    source, answered, tries = random.Random(1), 0, 200 if FULL else 40
+    source, answered, tries = random.Random(1), 0, 200 if FULL else 20
     for _ in range(tries):
         sql = make(source)
         expected = witness(sql)

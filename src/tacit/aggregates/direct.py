@@ -15,6 +15,8 @@ from tacit.aggregates.base import Estimates, Floats, ReleasedVector, Releases
 from tacit.query.types import Type
 
 _MOST = 2**63 - 1
+_Row = tuple[int, int, int] | tuple[None, None, None]  # a low end, a value and a high end
+_NOTHING = (None, None, None)
 
 
 @dataclass(frozen=True)
@@ -92,11 +94,14 @@ def reach_further(found: Estimates, width: Fraction, missing: Fraction | None, *
         more = (np.abs(values) if is_signed else np.maximum(values, 0.0)) * share + float(width)
         return pa.array(low.to_numpy() - more) if is_signed else low, middle, pa.array(high.to_numpy() + more)
     part, rest, half = missing.numerator, missing.denominator - missing.numerator, math.ceil(width)
-    sizes = [abs(value) if is_signed else max(value, 0) for value in middle.to_pylist()]
-    further = [half - (-size * part // rest) for size in sizes]  # rounded up
-    above = [_fit(end + size) for end, size in zip(high.to_pylist(), further, strict=True)]
-    below = [_fit(end - size) for end, size in zip(low.to_pylist(), further, strict=True)] if is_signed else low
-    return pa.array(below, pa.int64()), middle, pa.array(above, pa.int64())
+    rows: list[_Row] = []
+    for below, value, above in zip(low.to_pylist(), middle.to_pylist(), high.to_pylist(), strict=True):
+        if value is None:
+            rows.append(_NOTHING)
+            continue
+        more = half - (-(abs(value) if is_signed else max(value, 0)) * part // rest)  # rounded up
+        rows.append((below - more if is_signed else below, value, above + more))
+    return _fit(rows)
 
 
 def around(terms: list[tuple[Fraction, list[int]]], width: Fraction, kind: Type) -> Estimates:
@@ -110,14 +115,17 @@ def around(terms: list[tuple[Fraction, list[int]]], width: Fraction, kind: Type)
     sums = [sum(map(mul, factors, row)) for row in rows]
     if kind is Type.INT:  # what lies between the ends are the same integers
         wholes = [(2 * number + below) // (2 * below) for number in sums]
-        ends = ([-((half - v * below) // below) for v in wholes], wholes, [(v * below + half) // below for v in wholes])
-        low, middle, high = (pa.array([_fit(v) for v in some], pa.int64()) for some in ends)
-    else:
-        shifts = (-half, 0, half)
-        low, middle, high = (pa.array([(v + shift) / below for v in sums], pa.float64()) for shift in shifts)
+        return _fit([(-((half - v * below) // below), v, (v * below + half) // below) for v in wholes])
+    shifts = (-half, 0, half)
+    low, middle, high = (pa.array([(v + shift) / below for v in sums], pa.float64()) for shift in shifts)
     return low, middle, high
 
 
-def _fit(number: int) -> int:
-    """Return a released integer as 64 bits hold it; what is beyond is shown as the largest."""
-    return max(-_MOST, min(_MOST, number))
+def _fit(rows: list[_Row]) -> Estimates:
+    """Return integers with the ends of their intervals; NULL where one of the three does not fit 64 bits.
+
+    An end that is moved to the largest integer would be an interval that does not hold the value.
+    """
+    shown = [row if all(end is not None and abs(end) <= _MOST for end in row) else _NOTHING for row in rows]
+    low, middle, high = (pa.array([row[place] for row in shown], pa.int64()) for place in range(3))
+    return low, middle, high

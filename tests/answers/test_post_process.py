@@ -187,11 +187,12 @@ def test_a_number_beyond_a_double_is_refused_before_it_costs(clause, analyst_of)
 
 @pytest.mark.parametrize("more", ["", ", AVG(big) AS m"])
 def test_integers_beyond_64_bits_are_null_and_have_no_interval(analyst_of, more):
-    # 8 rows of 2^62 are 2^65, and two are 2^63; of the third ward only the upper end is beyond.
+    # 8 rows of 2^62 are 2^65, and two are 2^63; of the third ward only the upper end of the interval is beyond.
     sums = {"A": (8, 2**65), "B": (2, -(2**63)), "C": (2, 2**63 - 2)}
     sql = f"SELECT ward, SUM(big) AS s, SUM(big) / 2 AS half, SUM(big) IS NULL AS lost{more} FROM visits GROUP BY ward"
     answer = analyst_of(sums, Ones()).ask(sql, epsilon=10)
-    assert answer["s"][:3] == answer["half"][:3] == [None] * 3 and answer["lost"] == [True] * 3 + [False]
+    assert answer["s"][:3] == [None, None, 2**63 - 2] and answer["lost"] == [True, True, False, False]
+    assert answer["half"][:2] == [None] * 2
     assert answer.interval("s")[:3] == [(None, None)] * 3
     assert None not in (answer["s"][3], *answer.interval("s")[3])
     assert str(answer) and answer.chart("s") and answer.to_json() and len(answer.to_pandas()) == len(answer.to_polars())

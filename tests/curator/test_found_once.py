@@ -163,3 +163,55 @@ def test_what_finds_nothing_is_told_from_what_finds_another_key_beyond_bounds(te
     plan = plan_for(read_question(text), policy, 1)
     for engine in engines(policy, {"orders": orders, "lines": lines}):
         assert engine.run(plan.exact)[()] == (rows,)
+
+
+def policy_of_bounds(*uppers: int | None) -> Policy:
+    """Tables of the same people, which declare the unit with other bounds; where None, it is not listed."""
+    tables = {}
+    for number, upper in enumerate(uppers):
+        who = {} if upper is None else {"who": {"type": "int", "lower": 0, "upper": upper}}
+        columns = {**who, "x": {"type": "int", "lower": 0, "upper": 9}}
+        tables[f"t{number}"] = {
+            "unit": "who", "people": "all", "max_groups": 1, "max_rows_per_group": 1, "columns": columns
+        }  # fmt: skip
+    return load({"privacy": {"epsilon": 10}, "tables": tables, "analysts": {"ada": {"epsilon": 5}}})
+
+
+STACKED = "(SELECT who, x FROM t0 UNION ALL SELECT who, x FROM t1 UNION ALL SELECT who, x FROM t2) AS u"
+
+
+@pytest.mark.parametrize("uppers", [(1, 2, 3), (1, 1, None), (5, 5, 5), (None, 2, 9)])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(*) FROM (SELECT who FROM t0 UNION SELECT who FROM t1 UNION SELECT who FROM t2) AS z",
+        f"SELECT COUNT(*) FROM (SELECT who FROM {STACKED} GROUP BY who) AS z",
+        f"SELECT COUNT(*) FROM (SELECT DISTINCT who FROM {STACKED}) AS z",
+        f"SELECT COUNT(*) FROM (SELECT who, ROW_NUMBER() OVER (PARTITION BY who ORDER BY x) AS k FROM {STACKED}) AS z"
+        " WHERE k = 1",
+        "SELECT COUNT(*) FROM (SELECT who FROM t0 AS a FULL JOIN t1 AS b USING (who, x) GROUP BY who) AS z",
+        "SELECT COUNT(*) FROM (SELECT who FROM t0 AS a FULL JOIN t1 AS b USING (who, x) FULL JOIN t2 AS c USING (who)"
+        " GROUP BY who) AS z",
+        "SELECT COUNT(*) FROM (SELECT DISTINCT who FROM t0 AS a FULL JOIN t1 AS b USING (who, x)) AS z",
+        "SELECT COUNT(*) FROM (SELECT who FROM (SELECT who FROM t0 UNION SELECT who FROM t1) AS z"
+        " UNION SELECT who FROM t2) AS y",
+        "SELECT COUNT(*) FROM (SELECT who FROM t0 INTERSECT SELECT who FROM t1) AS z",
+    ],
+)
+def test_a_unit_that_tables_declare_otherwise_is_one_group(text, uppers):
+    # Unit 50 is beyond all bounds; x differs from table to table, so FULL JOIN finds no rows of both.
+    rows = {f"t{number}": [{"who": who, "x": number} for who in (0, 50)] for number in range(3)}
+    fewer = {table: some[:1] for table, some in rows.items()}
+    plan = plan_for(read_question(text), policy_of_bounds(*uppers), 1)
+    with_one, without = (engines(policy_of_bounds(*uppers), data) for data in (rows, fewer))
+    for there, here in zip(with_one, without, strict=True):
+        assert (there.run(plan.exact)[()], here.run(plan.exact)[()]) == ((2,), (1,))
+    assert plan.parts[0].sensitivity == 1
+
+
+@pytest.mark.parametrize("word", ["INTERSECT", "EXCEPT"])
+def test_a_unit_as_it_lies_has_not_the_bounds_of_the_first_part(word):
+    text = f"SELECT SUM(who) FROM (SELECT who FROM t0 {word} SELECT who FROM t1) AS z"
+    with pytest.raises(Refused):
+        plan_for(read_question(text), policy_of_bounds(1, 2), 1)
+    assert plan_for(read_question(text), policy_of_bounds(2, 2), 1).parts[0].sensitivity == 2

@@ -15,8 +15,7 @@ from tacit.aggregates.base import Estimates, Floats, ReleasedVector, Releases
 from tacit.query.types import Type
 
 _MOST = 2**63 - 1
-_Row = tuple[int, int, int] | tuple[None, None, None]  # a low end, a value and a high end
-_NOTHING = (None, None, None)
+_Row = tuple[int | None, int | None, int | None]  # a low end, a value and a high end
 
 
 @dataclass(frozen=True)
@@ -96,8 +95,8 @@ def reach_further(found: Estimates, width: Fraction, missing: Fraction | None, *
     part, rest, half = missing.numerator, missing.denominator - missing.numerator, math.ceil(width)
     rows: list[_Row] = []
     for below, value, above in zip(low.to_pylist(), middle.to_pylist(), high.to_pylist(), strict=True):
-        if value is None:
-            rows.append(_NOTHING)
+        if value is None or below is None or above is None:
+            rows.append((below, value, above))
             continue
         more = half - (-(abs(value) if is_signed else max(value, 0)) * part // rest)  # rounded up
         rows.append((below - more if is_signed else below, value, above + more))
@@ -122,10 +121,14 @@ def around(terms: list[tuple[Fraction, list[int]]], width: Fraction, kind: Type)
 
 
 def _fit(rows: list[_Row]) -> Estimates:
-    """Return integers with the ends of their intervals; NULL where one of the three does not fit 64 bits.
+    """Return integers with the ends of their intervals. NULL is a value that does not fit 64 bits.
 
-    An end that is moved to the largest integer would be an interval that does not hold the value.
+    An interval of which one does not fit is left out: moved to the largest integer, it need not hold the value.
     """
-    shown = [row if all(end is not None and abs(end) <= _MOST for end in row) else _NOTHING for row in rows]
+    shown = [row if all(map(_fits, row)) else (None, row[1] if _fits(row[1]) else None, None) for row in rows]
     low, middle, high = (pa.array([row[place] for row in shown], pa.int64()) for place in range(3))
     return low, middle, high
+
+
+def _fits(number: int | None) -> bool:
+    return number is not None and abs(number) <= _MOST

@@ -21,6 +21,7 @@ from tacit.plan.join_pairs import JoinPair
 from tacit.plan.joined_columns import common_names
 from tacit.plan.relation import Field, Relation
 from tacit.plan.semi_join import keep_unmatched
+from tacit.plan.union_columns import are_read_alike, take_unit_as_it_lies
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.integer_types import widest
 from tacit.query.nodes import (
@@ -101,11 +102,15 @@ def _stack(
     for found, other in zip(outer.fields, others, strict=True):
         is_merged = other is None and found.name.lower() in using
         if is_merged:  # by its name alone it is that of both sides
-            both = theirs[found.name.lower()]
+            ours, both = found, theirs[found.name.lower()]
+            is_unit = ours.is_unit and both.is_unit
+            if is_unit and not are_read_alike([ours, both]):
+                assert outer.unit is not None and alone.unit is not None
+                ours, both = take_unit_as_it_lies(ours, outer.unit), take_unit_as_it_lies(both, alone.unit)
             name = next(names)
-            columns[0].append((name, found.bound.scalar))
+            columns[0].append((name, ours.bound.scalar))
             columns[1].append((name, both.bound.scalar))
-            merged = _cover(found, both, name, is_unit=found.is_unit and both.is_unit)
+            merged = _cover(ours, both, name, is_unit=is_unit)
             fields.append(replace(merged, source=""))
         name = next(names)
         columns[0].append((name, found.bound.scalar))

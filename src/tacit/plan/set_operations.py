@@ -74,7 +74,12 @@ def _beside(stack: Relation, first: Relation) -> Iterator[tuple[Field, Field]]:
 
 
 def _of_first(field: Field, first: Field) -> Field:
-    """A column whose values are all values of the first part: what is known of those is known of it."""
+    """A column whose values are all values of the first part: what is known of those is known of it.
+
+    Units that are taken as they lie are not values as the first part reads them.
+    """
+    if field.is_unlisted:
+        return field
     bound = replace(first.bound, scalar=field.bound.scalar, capped=None, is_per_unit=False)
     bound = replace(bound, postgres_type=field.bound.postgres_type)
     return replace(field, bound=bound, values=first.values, other=first.other, cap=first.cap)

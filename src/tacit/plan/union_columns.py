@@ -25,14 +25,11 @@ _ANY: dict[Type, LiteralValue] = {
 
 
 def find_union_column(parts: list[Relation], position: int, at: SourceLocation | None) -> list[Field]:
-    """The column at a position of each part, all of one type: NULL is of any, and integers are floats beside floats.
-
-    Columns that are the unit in each part are taken as they lie where they are not all of one type.
-    """
+    """The column at a position of each part, all of one type: NULL is of any, and integers are floats beside floats."""
     same = [part.fields[position] for part in parts]
-    if all(field.is_unit for field in same) and len({field.bound.type for field in same}) > 1:
-        units = [ColumnReference(part.unit) for part in parts if part.unit is not None]
-        return [replace(f, bound=TypedScalar(unit, None)) for f, unit in zip(same, units, strict=True)]
+    if all(field.is_unit for field in same) and not are_read_alike(same):
+        units = [part.unit for part in parts if part.unit is not None]
+        return [take_unit_as_it_lies(field, unit) for field, unit in zip(same, units, strict=True)]
     nulls = [_is_null(part, field) for part, field in zip(parts, same, strict=True)]
     kinds = {field.bound.type for field, is_null in zip(same, nulls, strict=True) if not is_null}
     if kinds == {Type.INT, Type.FLOAT}:
@@ -49,6 +46,21 @@ def find_union_column(parts: list[Relation], position: int, at: SourceLocation |
         replace(field, bound=TypedScalar(_write_null(kind), kind)) if is_null else field
         for field, is_null in zip(same, nulls, strict=True)
     ]
+
+
+def are_read_alike(units: list[Field]) -> bool:
+    """Whether columns that are units are one function of them: declared alike.
+
+    **Rule.** A column that is the unit is the same function of the unit in all rows of a relation, so that rows of one
+    unit agree in it and a unit has one group of its own (`plan/fold.py`). Where tables declare other bounds or values,
+    a unit beyond them would be read as several values, and such a column is taken as it lies.
+    """
+    return len({(f.bound.type, f.bound.lower, f.bound.upper, f.bound.step, f.values, f.other) for f in units}) == 1
+
+
+def take_unit_as_it_lies(field: Field, unit: str) -> Field:
+    """A column that is the unit, without what a table declares of it: a name alone, with no type."""
+    return replace(field, bound=TypedScalar(ColumnReference(unit), None), values=None, other=None, raw="")
 
 
 def _check_untyped(same: list[Field], nulls: list[bool], at: SourceLocation | None) -> None:

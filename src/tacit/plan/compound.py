@@ -348,6 +348,10 @@ class _Builder:
             if result.many:
                 what = "a list of values with a window, a union or a subquery is not answered"
                 raise Refused(ErrorCode.UNSUPPORTED, what, at=lifted.query.at, fix="ask for it by itself")
+            if isinstance(result.scalar, Literal):
+                what = "a query inside a question that groups by a constant is not answered"
+                fix = "group by the other columns, and select the constant all the same"
+                raise Refused(ErrorCode.UNSUPPORTED, what, at=lifted.query.at, fix=fix)
             column = next(self.names)
             columns[result.name] = TableColumn(result.name, "", column, result.type, postgres_type=result.postgres_type)
             if isinstance(result.scalar, ReleasedKey):

@@ -79,7 +79,7 @@ def aggregate_per_unit(query: Query, relation: Relation, names: Iterator[str]) -
         )
         fresh, cap = replace(bound, scalar=ColumnReference(here), capped=None, is_per_unit=False), cap_of(bound)
         raw = here if public and fold.is_key(bound.scalar) else ""
-        computed = Field(name, "", fresh, raw=raw, is_matched_unit=bound.is_per_unit)
+        computed = Field(name, "", fresh, raw=raw, is_matched_unit=bound.is_per_unit, is_null=bound.is_null)
         fields.append(replace(computed if known is None else fold.pass_key(known, name, fresh), cap=cap))
     unit = None
     if not public:
@@ -178,7 +178,9 @@ class UnitAggregates:
         if self.relation.people is not None:
             return replace(known, name=name, source="", bound=bound, link=link)
         alone = len(self.query.keys) == 1
-        return Field(name, "", bound, known.values, known.other, unique=alone, raw=bound.scalar.name)
+        return Field(
+            name, "", bound, known.values, known.other, unique=alone, raw=bound.scalar.name, is_null=known.is_null
+        )
 
     def is_key(self, scalar: Scalar) -> bool:
         """Whether a scalar over the groups is one of the keys."""

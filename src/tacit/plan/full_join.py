@@ -105,7 +105,8 @@ def _stack(
             ours, both = found, theirs[found.name.lower()]
             is_unit = ours.is_unit and both.is_unit
             if is_unit and not are_read_alike([ours, both]):
-                assert outer.unit is not None and alone.unit is not None
+                assert outer.unit is not None
+                assert alone.unit is not None
                 ours, both = take_unit_as_it_lies(ours, outer.unit), take_unit_as_it_lies(both, alone.unit)
             name = next(names)
             columns[0].append((name, ours.bound.scalar))
@@ -156,4 +157,5 @@ def _cover(found: Field, other: Field | None, name: str, *, is_unit: bool) -> Fi
         hidden=found.hidden,
         cap=found.cap if same_cap else None,
         is_matched_unit=of_units and not is_unit,
+        is_null=found.is_null and (other is None or other.is_null),
     )

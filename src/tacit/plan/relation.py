@@ -60,7 +60,8 @@ class Field:
     scan as it lies: where it is `unique` no two rows share a value, but two of its clamped values may be equal. `link`
     is there where it names a row of a private table, by a foreign key that the policy declares. `cap` are bounds that
     the policy's caps give where there are no others. `is_matched_unit` is a column that holds the unit of its row or
-    NULL, as the unit of the right side of a LEFT JOIN does.
+    NULL, as the unit of the right side of a LEFT JOIN does. `is_null` is one that is NULL in every row: no other column
+    without a type may be computed with, since it holds units or keys as they lie.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Field:
     link: RowReference | None = None
     cap: Cap | None = None
     is_matched_unit: bool = False
+    is_null: bool = False
 
     @property
     def is_unlisted(self) -> bool:
@@ -216,6 +218,8 @@ class Relation:
             raise refuse_link(node)
         if found.is_unlisted:
             raise refuse_unit(node)
+        if found.bound.type is None and not found.is_null:
+            raise refuse_link(node)
         return found.bound if found.cap is None else found.cap.add_to(found.bound)
 
     def bind(self, scalar: Scalar) -> TypedScalar:

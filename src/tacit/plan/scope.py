@@ -397,7 +397,7 @@ def _pass_field(name: str, column: str, bound: TypedScalar, plain: Field | None,
     here = replace(bound, scalar=ColumnReference(column), capped=None, is_per_unit=False)
     cap = cap_of(bound)
     if plain is None:
-        return Field(name, "", here, cap=cap, is_matched_unit=bound.is_per_unit)
+        return Field(name, "", here, cap=cap, is_matched_unit=bound.is_per_unit, is_null=bound.is_null)
     lies = stored.get(plain.raw, "") if plain.raw else ""
     return Field(
         name,
@@ -411,4 +411,5 @@ def _pass_field(name: str, column: str, bound: TypedScalar, plain: Field | None,
         link=plain.link_in(column, bound.scalar),
         cap=cap,
         is_matched_unit=plain.is_matched_unit,
+        is_null=plain.is_null,
     )

@@ -54,7 +54,7 @@ def keep_once(union: UnionAll, parts: list[Relation], stack: Relation, number: s
         what = f"{word} of rows whose columns do not say whose they are is not answered"
         fix = f"select {unit} in every part" + (", or keep all rows" if union.operation == "union" else "")
         raise Refused(ErrorCode.UNSUPPORTED, what, at=union.at, fix=fix)
-    if any(field.bound.type is Type.FLOAT for field in fields):
+    if any(field.bound.type is Type.FLOAT for field in stack.fields):
         what = f"{union.operation.upper()} of floats is not answered: engines may tell them apart otherwise"
         raise Refused(ErrorCode.TYPE, what, at=union.at, fix="select whole numbers, texts and dates")
     rows = replace(stack, fields=(*fields, Field(_NUMBER, "", part)), sources=())

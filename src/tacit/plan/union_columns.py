@@ -105,6 +105,7 @@ def describe_union_column(called: str, name: str, same: list[Field]) -> Field:
         values if all(field.values is not None for field in known) else None,
         is_unit=all(field.is_unit for field in same),
         is_matched_unit=first.type is None and any(map(_holds_unit, same)),
+        is_null=all(field.is_null for field in same),
     )
 
 

@@ -312,7 +312,9 @@ class _Windows:
         statistic = WindowStatistic(window.function, argument, number, otherwise, start, end)
         here = pass_cap(bound, self._statistic(node, statistic))
         shared = replace(here, capped=None)
-        return Field("", "", shared, *(values or (None, None)), cap=cap_of(here), is_matched_unit=bound.is_per_unit)
+        keys, other = values or (None, None)
+        cap = cap_of(here)
+        return Field("", "", shared, keys, other, cap=cap, is_matched_unit=bound.is_per_unit, is_null=bound.is_null)
 
     def _number(self, window: Window, scalar: Scalar, least: int) -> int:
         value = scalar.value if isinstance(scalar, Literal) else None

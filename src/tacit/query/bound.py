@@ -47,6 +47,11 @@ class TypedScalar:
         return self.lower is not None and self.upper is not None and not self.is_undeclared
 
     @property
+    def is_null(self) -> bool:
+        """Whether what is computed from constants and typed columns so is NULL in every row."""
+        return self.type is None and not self.is_per_unit
+
+    @property
     def has_whole_quotient(self) -> bool:
         """Whether PostgreSQL has an integer type for it, so that `/` between two of the kind cuts the quotient off."""
         return self.type is Type.INT and self.postgres_type < PostgresType.NUMERIC

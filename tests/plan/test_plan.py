@@ -311,11 +311,11 @@ def test_a_declared_step_is_the_grid(plan: MakePlan):
     assert grid(plan("SELECT SUM(cost) FROM visits")) == (Fraction(1, 100), 0, 500_000)
 
 
-def test_the_default_grid_has_at_least_a_million_steps(plan: MakePlan):
-    # 1000 / 1e6 = 0.001 is a power of ten
-    assert grid(plan("SELECT SUM(balance) FROM visits")) == (Fraction(1, 1000), -1_000_000, 1_000_000)
-    # 7000 / 1e6 = 0.007, and the next power of ten below is 0.001
-    assert grid(plan("SELECT SUM(balance * 7) FROM visits")) == (Fraction(1, 1000), -7_000_000, 7_000_000)
+def test_the_default_grid_has_at_least_a_billion_steps(plan: MakePlan):
+    # 1000 / 1e9 = 1e-6 is a power of ten
+    assert grid(plan("SELECT SUM(balance) FROM visits")) == (Fraction(1, 10**6), -(10**9), 10**9)
+    # 7000 / 1e9 = 7e-6, and the next power of ten below is 1e-6
+    assert grid(plan("SELECT SUM(balance * 7) FROM visits")) == (Fraction(1, 10**6), -7 * 10**9, 7 * 10**9)
 
 
 def test_a_grid_follows_from_the_expression(plan: MakePlan):
@@ -327,18 +327,18 @@ def test_a_grid_follows_from_the_expression(plan: MakePlan):
 
 
 def test_bounds_are_rounded_outward_to_the_grid(plan: MakePlan):
-    # 1000 / 3 on the default grid of 1e-4 is 3333333.33 steps
+    # 1000 / 3 on the default grid of 1e-7 is 3333333333.33 steps
     step, lower, upper = grid(plan("SELECT SUM(balance / 3) FROM visits"))
-    assert (step, lower, upper) == (Fraction(1, 10_000), -3_333_334, 3_333_334)
+    assert (step, lower, upper) == (Fraction(1, 10**7), -3_333_333_334, 3_333_333_334)
     assert step * lower <= Fraction(-1000, 3) and Fraction(1000, 3) <= step * upper
 
 
-def test_a_grid_too_fine_gives_way_to_the_default(plan: MakePlan):
+def test_a_grid_too_fine_gives_way_to_its_least_multiple_that_is_not(plan: MakePlan):
     # cost * 1e-9 * cost: steps of 1e-13 up to 0.025 are 2.5e11 < 2**40; one more factor is too fine
     assert grid(plan("SELECT SUM(cost * 1e-9 * cost) FROM visits"))[0] == Fraction(1, 10**13)
     step, _, upper = grid(plan("SELECT SUM(cost * cost * cost) FROM visits"))
-    # 1.25e11 / 1e6 = 125000, so steps of 1e5
-    assert (step, upper) == (100_000, 1_250_000)
+    # 1.25e11 in steps of 1e-6 are 1.25e17, which is 113,686.8 times 2**40
+    assert (step, upper) == (Fraction(113_687, 10**6), -(-(125 * 10**15) // 113_687))
 
 
 def test_integers_are_their_own_grid(plan: MakePlan):

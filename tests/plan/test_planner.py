@@ -103,6 +103,23 @@ def test_the_keys_of_questions_are_those_of_the_version(policy, policy_with_delt
     assert before["keys"].items() <= keys.items() and before["version"] == KEY_VERSION
 
 
+@pytest.mark.parametrize(
+    ("file", "key"),
+    [
+        ("functions_of_rows.sql", "25c8b59dc5922807262397d164bc1e32d48b06f94df0267ada62b05dd4107762"),
+        ("sum_without_step.sql", "6ca1efb279b87ba6dbfbf4a9a77c341737aa264d5afee701c15ae9d3d112605a"),
+        ("unit_through_a_visit.sql", "62529964152ac2949d8f648ff0d7738531f808a2c3cfa89583cc7a8f14117790"),
+    ],
+)
+def test_questions_about_floats_keep_the_keys_that_they_had(policy, file, key):
+    """Of version 1, which rounded floats without a grid to a millionth of their bounds."""
+    sql, _, _ = (FIXTURES / file).read_text(encoding="utf-8").partition("\n---\n")
+    question = Question(sql, epsilon=0.5)
+    plan, former = make_plans(question, policy)
+    assert key in {each.key for each in former} and plan.key != key
+    assert Planner(policy, knows_only=lambda one, _: one == key).plan(question).key == key
+
+
 def test_a_question_of_too_many_values_is_refused(policy):
     sums = ", ".join(f"COUNT(*) AS n{number}" for number in range(11))
     with pytest.raises(Refused, match=r"11 cells.*10") as caught:

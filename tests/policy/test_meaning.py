@@ -59,6 +59,7 @@ ELSEWHERE = {
     "lists_dependent_keys": "the keys that are listed are in the plan",
     "weighs_keys": "the way in which keys are selected is in the plan",
     "clips_l2": "the norm that is clipped is in the plan",
+    "has_fine_grids": "the grid of floats is in the plan",
     "access": "what is hidden refuses questions, and changes none",
     "declared_tables": "they stand for the tables where some are hidden",
 }

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from tacit.aggregates.base import QuantizedArgument
+from tacit.aggregates.base import BoundAggregate, QuantizedArgument
 from tacit.arithmetic import largest_power_of_ten
 from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.query.bound import LEAST_INT, MOST_INT, TypedScalar
@@ -21,14 +21,23 @@ from tacit.query.types import NUMERIC_TYPES, ORDERED_TYPES, TIME_TYPES, Type
 FINEST = 2**40  # steps between zero and the larger bound; a finer grid than this tells nothing more
 FINEST_SQUARE = 2**30  # the same where the square of a value must fit 64 bits
 _SMALLEST = Fraction(1, 10**100)  # a step below this, and one over it, are out of a double's reach
-_DEFAULT = 10**6  # steps of a float that has no grid of its own
+_STEPS = 10**9  # steps at least of a float that has no grid of its own
+_FORMER_STEPS = 10**6  # the same in earlier versions, also where a grid was too fine
 _MOST_MOMENTS = 10**6  # seconds of 11 days, or minutes of two years
 
 
 def quantize_argument(
-    aggregate: Aggregate, argument: TypedScalar, finest: int = FINEST, *, dates: bool = False
+    aggregate: Aggregate,
+    argument: TypedScalar,
+    finest: int = FINEST,
+    *,
+    dates: bool = False,
+    has_fine_grid: bool = True,
 ) -> QuantizedArgument:
-    """Return the argument on its grid, rounded outward; refused where it has no bounds."""
+    """Return the argument on its grid, rounded outward; refused where it has no bounds.
+
+    `has_fine_grid` is False for the plans of earlier versions.
+    """
     name = quote_aggregate(aggregate)
     if dates and argument.type is Type.TIMESTAMP and argument.lower is not None and argument.upper is not None:
         return _quantize_timestamp(argument.scalar, int(argument.lower), int(argument.upper))
@@ -55,12 +64,33 @@ def quantize_argument(
         return QuantizedArgument(scalar, Fraction(1), int(argument.lower), int(argument.upper))
     step = argument.step or Fraction(0)
     if step < _SMALLEST or size / step > finest:
-        step = largest_power_of_ten(max(size, _SMALLEST) / _DEFAULT) if size else Fraction(1)
+        step = _fit_step(step, size, finest if has_fine_grid else None)
     lower, upper = math.floor(argument.lower / step), math.ceil(argument.upper / step)
     scalar = argument.scalar
     if isinstance(scalar, Clamp) and not scalar.note and (scalar.lower, scalar.upper) == (lower * step, upper * step):
         scalar = scalar.operand  # rounding moves nothing across a point of the grid, so clamping once is enough
     return QuantizedArgument(Quantize(scalar, step, lower, upper), step, lower, upper)
+
+
+def _fit_step(step: Fraction, size: Fraction, finest: int | None) -> Fraction:
+    """Return the grid of a float up to `size` that has none, or one that is too fine; None is that of earlier versions.
+
+    That is the least multiple of its own grid that is not too fine, and without one a power of ten that is at most a
+    billionth of `size`. A value is rounded by half a step, which error bars do not hold: over N rows that is at most
+    N size / 2e9, and the noise of a sum is at least size / epsilon.
+    """
+    if not size:
+        return Fraction(1)
+    if finest is not None and step >= _SMALLEST:
+        return step * math.ceil(size / step / finest)
+    steps = _FORMER_STEPS if finest is None else min(_STEPS, finest // 10)
+    return largest_power_of_ten(max(size, _SMALLEST) / steps)
+
+
+def quantize_bound(bound: BoundAggregate, finest: int = FINEST, *, dates: bool = False) -> QuantizedArgument:
+    """Return the argument of a bound aggregate on its grid."""
+    aggregate, argument = bound.aggregate, bound.required_argument
+    return quantize_argument(aggregate, argument, finest, dates=dates, has_fine_grid=bound.has_fine_grid)
 
 
 def _fix_type(aggregate: Aggregate, argument: TypedScalar) -> tuple[str, str | None]:

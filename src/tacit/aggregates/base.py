@@ -206,6 +206,7 @@ class BoundAggregate:
     values: tuple[Key, ...] | None
     of_unit: bool
     others: tuple[TypedScalar, ...] = ()
+    has_fine_grid: bool = True  # of a float without a grid of its own; not in earlier versions
 
     @property
     def required_argument(self) -> TypedScalar:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from tacit.aggregates.argument import quantize_argument, quote_aggregate, quote_clamped
+from tacit.aggregates.argument import quantize_bound, quote_aggregate, quote_clamped
 from tacit.aggregates.base import (
     AggregateFunction,
     BoundAggregate,
@@ -29,8 +29,6 @@ def count_measurement(
         return VectorMeasurement(((1, ExactStatistic("count", None)),), 1, 1, Fraction(1), name="COUNT(*)")
     quoted = quote_aggregate(aggregate)
     name = quoted if aggregate.function == "count" else f"count of {quoted}"
-    if quantized is None and argument.is_bounded and argument.type in NUMERIC_TYPES:
-        quantized = quantize_argument(aggregate, argument)
     if quantized is not None:  # the very value that AVG sums
         return VectorMeasurement(((1, ExactStatistic("count", quantized.scalar)),), 1, 1, Fraction(1), name=name)
     present = Case(((Call(Function.IS_NULL, (argument.scalar,)), Literal(None)),), Literal(1))
@@ -66,14 +64,16 @@ def _distinct_measurement(bound: BoundAggregate) -> VectorMeasurement:
             clamped = quote_clamped(aggregate, argument, low="0", high="1000")
             fix = f"clamp it: {clamped}"
             raise Refused(ErrorCode.UNBOUNDED, what, at=aggregate.at, fix=fix, instead=clamped)
-        scalar = quantize_argument(aggregate, argument).scalar
+        scalar = quantize_bound(bound).scalar
     return VectorMeasurement(((1, ExactStatistic("distinct", scalar)),), 0, 1, Fraction(1), name=name)
 
 
 def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurement, ...]:
     if bound.aggregate.distinct:
         return (_distinct_measurement(bound),)
-    return (count_measurement(bound.aggregate, bound.argument),)
+    argument = bound.argument
+    is_on_grid = argument is not None and argument.is_bounded and argument.type in NUMERIC_TYPES
+    return (count_measurement(bound.aggregate, argument, quantize_bound(bound) if is_on_grid else None),)
 
 
 def _read(written: CallSyntax) -> Aggregate:

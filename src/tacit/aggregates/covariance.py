@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from tacit.aggregates.argument import FINEST_SQUARE, quantize_argument, quote_aggregate
+from tacit.aggregates.argument import FINEST_SQUARE, quantize_argument, quantize_bound, quote_aggregate
 from tacit.aggregates.base import (
     AggregateFunction,
     BoundAggregate,
@@ -104,9 +104,9 @@ def read_pair(function: str) -> AggregateSyntax:
 def quantized_pair(bound: BoundAggregate) -> Pair:
     """Return both arguments on grids whose products fit 64 bits."""
     (other,) = bound.others
-    first = quantize_argument(bound.aggregate, bound.required_argument, FINEST_SQUARE)
+    first = quantize_bound(bound, FINEST_SQUARE)
     second = replace(bound.aggregate, argument=bound.aggregate.others[0])  # as which a refusal quotes it
-    return Pair(first, quantize_argument(second, other, FINEST_SQUARE))
+    return Pair(first, quantize_argument(second, other, FINEST_SQUARE, has_fine_grid=bound.has_fine_grid))
 
 
 def covariance_range(

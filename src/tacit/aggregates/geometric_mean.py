@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow.compute as pc
 
-from tacit.aggregates.argument import quantize_argument, quote_aggregate, quote_clamped
+from tacit.aggregates.argument import quantize_bound, quote_aggregate, quote_clamped
 from tacit.aggregates.base import (
     AggregateFunction,
     BoundAggregate,
@@ -80,12 +80,12 @@ def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurem
         instead = quote_clamped(bound.aggregate, bound.required_argument, low="1", high=None)
         fix = f"clamp it: {instead}"
         raise Refused(ErrorCode.UNBOUNDED, what, at=bound.aggregate.at, fix=fix, instead=instead)
-    quantized = quantize_argument(bound.aggregate, bound.required_argument)
+    quantized = quantize_bound(bound)
     return centered_measurements(bound.aggregate, bound.required_argument, quantized)
 
 
 def _estimator(bound: BoundAggregate, _: tuple[Measurement, ...], positions: list[int]) -> GeometricMeanEstimator:
-    quantized = quantize_argument(bound.aggregate, bound.required_argument)
+    quantized = quantize_bound(bound)
     return GeometricMeanEstimator(mean_estimator(quantized, positions[0], positions[1]))
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tacit.aggregates.argument import (
     is_never_null,
-    quantize_argument,
+    quantize_bound,
     quote_aggregate,
     read_argument,
     read_conditional,
@@ -241,7 +241,7 @@ def _laplace_tail(t: Floats, a: float, c: Floats) -> Floats:
 
 
 def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurement, ...]:
-    quantized = quantize_argument(bound.aggregate, bound.required_argument)
+    quantized = quantize_bound(bound)
     if bound.aggregate.distinct:
         return distinct_centered_measurements(bound.aggregate, quantized)
     return centered_measurements(bound.aggregate, bound.required_argument, quantized)
@@ -254,7 +254,7 @@ def mean_estimator(quantized: QuantizedArgument, sum_position: int, count_positi
 
 
 def _estimator(bound: BoundAggregate, _: tuple[Measurement, ...], positions: list[int]) -> MeanEstimator:
-    return mean_estimator(quantize_argument(bound.aggregate, bound.required_argument), positions[0], positions[1])
+    return mean_estimator(quantize_bound(bound), positions[0], positions[1])
 
 
 # The error of a mean is that of the sum over the count and, at most, as much again from the count: an even split.

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tacit.aggregates.argument import quantize_argument, quote_aggregate, quote_argument
+from tacit.aggregates.argument import quantize_bound, quote_aggregate, quote_argument
 from tacit.aggregates.base import (
     AggregateFunction,
     BoundAggregate,
@@ -155,14 +155,14 @@ def _show_points(numbers: list[int], step: Fraction, kind: Type) -> Any:
 def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurement, ...]:
     level = _LEVELS.get(bound.aggregate.function, bound.aggregate.share)
     assert level is not None
-    quantized = quantize_argument(bound.aggregate, bound.required_argument, dates=True)
+    quantized = quantize_bound(bound, dates=True)
     measure = ExactStatistic("histogram", quantized.scalar)
     return (QuantileMeasurement(measure, level, quantized, quote_aggregate(bound.aggregate)),)
 
 
 def _measure_list(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurement, ...]:
     """Return a point for each level; one that is named twice is selected once."""
-    quantized = quantize_argument(bound.aggregate, bound.required_argument, dates=True)
+    quantized = quantize_bound(bound, dates=True)
     measure, inner = ExactStatistic("histogram", quantized.scalar), quote_argument(bound.aggregate)
     return tuple(
         QuantileMeasurement(measure, level, quantized, f"QUANTILE({inner}, {float(level):.6g})")

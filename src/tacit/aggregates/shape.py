@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from tacit.aggregates.argument import quantize_argument, quote_aggregate, read_argument
+from tacit.aggregates.argument import quantize_bound, quote_aggregate, read_argument
 from tacit.aggregates.base import (
     AggregateFunction,
     BoundAggregate,
@@ -214,7 +214,7 @@ def _quantize(bound: BoundAggregate) -> QuantizedArgument:
     The step is the least 2^k times the argument's own that is not too fine.
     """
     argument = bound.required_argument
-    quantized = quantize_argument(bound.aggregate, argument)
+    quantized = quantize_bound(bound)
     width = quantized.upper - quantized.lower
     if width <= FINEST_FOURTH:
         return quantized

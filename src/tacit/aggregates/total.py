@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tacit.aggregates.argument import quantize_argument, quote_aggregate, read_argument, read_conditional
+from tacit.aggregates.argument import quantize_bound, quote_aggregate, read_argument, read_conditional
 from tacit.aggregates.base import (
     AggregateFunction,
     BoundAggregate,
@@ -103,7 +103,7 @@ def _measure(bound: BoundAggregate, averaged: frozenset[TypedScalar]) -> tuple[M
     third, of two a half.
     """
     aggregate, argument = bound.aggregate, bound.required_argument
-    quantized = quantize_argument(aggregate, argument)
+    quantized = quantize_bound(bound)
     if aggregate.distinct:
         return (distinct_total(aggregate, quantized),)
     if argument in averaged:
@@ -117,7 +117,7 @@ def _estimator(bound: BoundAggregate, measured: tuple[Measurement, ...], positio
     kind = argument_type(bound)
     if len(measured) == 1:
         return DirectEstimator(positions[0], kind)
-    quantized = quantize_argument(bound.aggregate, bound.required_argument)
+    quantized = quantize_bound(bound)
     center = quantized.step * (quantized.lower + quantized.upper) / 2
     return SumEstimator(positions[0], positions[1], center, kind)
 

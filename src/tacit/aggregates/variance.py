@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from tacit.aggregates.argument import FINEST_SQUARE, quantize_argument, quote_aggregate, read_argument
+from tacit.aggregates.argument import FINEST_SQUARE, quantize_bound, quote_aggregate, read_argument
 from tacit.aggregates.base import (
     AggregateFunction,
     BoundAggregate,
@@ -143,7 +143,7 @@ def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurem
     to the squares, which lies in [-width^2, width^2]: eight times the squared distance, less half of what it can be.
     """
     aggregate, argument = bound.aggregate, bound.required_argument
-    quantized = quantize_argument(aggregate, argument, FINEST_SQUARE)
+    quantized = quantize_bound(bound, FINEST_SQUARE)
     if aggregate.distinct:
         return distinct_squares(aggregate, quantized), *distinct_centered_measurements(aggregate, quantized)
     first, count = centered_measurements(aggregate, argument, quantized)
@@ -160,7 +160,7 @@ def _measure(bound: BoundAggregate, _: frozenset[TypedScalar]) -> tuple[Measurem
 
 def _estimator(bound: BoundAggregate, _: tuple[Measurement, ...], positions: list[int]) -> VarianceEstimator:
     function = bound.aggregate.function
-    quantized = quantize_argument(bound.aggregate, bound.required_argument, FINEST_SQUARE)
+    quantized = quantize_bound(bound, FINEST_SQUARE)
     mean = mean_estimator(quantized, positions[1], positions[2])
     return VarianceEstimator(positions[0], mean, function.endswith("_samp"), function.startswith("stddev"))
 

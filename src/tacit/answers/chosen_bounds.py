@@ -16,8 +16,10 @@ from tacit.answers.post_processing_plan import PostProcessingPlan
 from tacit.query.types import Type
 from tacit.query.value_bins import ValueBins
 
-STEPS = 2**20
+STEPS = 2**30
 """Steps of the grid from zero to B."""
+FORMER_STEPS = 2**20
+"""The same in earlier versions."""
 SHARE = Fraction(1, 5)
 """The part of epsilon that chooses bounds."""
 

@@ -4,7 +4,7 @@ Of each unit one row that takes part is taken, and its value falls into one of a
 of two that it reaches. The histogram of sizes is released with noise at a fifth of epsilon. A size is occupied if its
 noisy count is one that no empty size has, with probability 99% and more, the farther it is from others. B is the
 power of two at the end of the largest occupied size, and 1 where there is none. The question is then about x/B, clamped
-to [-1, 1] and put on a grid of 2^20 steps either way.
+to [-1, 1] and put on a grid of 2^30 steps either way.
 
 **Theorem.** The release is (epsilon, delta)-DP. Proof. With m rows of a unit among those that are counted, m = 1 where
 rows of units are bounded and what the unit may stand in otherwise, a unit moves the histogram by at most m in L1, under
@@ -28,7 +28,7 @@ from tacit.aggregates.argument import quote_argument
 from tacit.aggregates.base import BoundAggregate, Measurement, VectorMeasurement
 from tacit.answers.argument_bounds import ArgumentBounds
 from tacit.answers.choosing_values import ChosenValues, placeholders_of
-from tacit.answers.chosen_bounds import STEPS, count_sizes, largest_of_size, scale_estimator
+from tacit.answers.chosen_bounds import FORMER_STEPS, STEPS, count_sizes, largest_of_size, scale_estimator
 from tacit.answers.histogram_estimates import occupied_threshold
 from tacit.answers.post_processing_plan import PostProcessingPlan
 from tacit.engines.base import Engine
@@ -66,12 +66,13 @@ _FAR = Fraction(2) ** 50  # beyond which a float is read as this
 
 @dataclass(frozen=True)
 class ScaledArgument:
-    """An argument of which x/B is measured: the placeholder for 1/B, x itself, its type, and the words for it."""
+    """An argument of which x/B is measured: the placeholder for 1/B, x itself, its type, the words for it, its grid."""
 
     name: str
     value: Scalar
     type: Type
     called: str
+    steps: int
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,7 @@ def scale_unbounded(halves: Halves, relation: Relation) -> tuple[Halves, tuple[S
     has lost are better kept by a clamp, which costs nothing.
     """
     columns = {ColumnReference(field.raw) for field in relation.fields if field.raw and not field.is_unit}
+    steps = STEPS if relation.has_fine_grids else FORMER_STEPS
     found: dict[TypedScalar, ScaledArgument] = {}
 
     def scale(asked: BoundAggregate) -> BoundAggregate:
@@ -135,7 +137,7 @@ def scale_unbounded(halves: Halves, relation: Relation) -> tuple[Halves, tuple[S
         if argument is None or argument.type is None or not _can_be_scaled(asked.aggregate, argument, columns):
             return asked
         words = quote_argument(asked.aggregate)
-        scaled = ScaledArgument(f"bound {len(found)}", argument.scalar, argument.type, words)
+        scaled = ScaledArgument(f"bound {len(found)}", argument.scalar, argument.type, words, steps)
         return replace(asked, argument=_measure_share(found.setdefault(argument, scaled), argument))
 
     aggregates = tuple(map(scale, halves.aggregates))
@@ -161,13 +163,13 @@ def _find_column(scalar: Scalar) -> Scalar:
 
 def _measure_share(argument: ScaledArgument, plain: TypedScalar) -> TypedScalar:
     """x/B, clamped to [-1, 1]; of integers in steps of the grid, which are integers too."""
-    value = _keep_finite(argument)
+    value, most = _keep_finite(argument), argument.steps
     share = Call(Function.MULTIPLY, (value, Placeholder(argument.name, Type.FLOAT)))
     if argument.type is Type.INT:
-        steps = Quantize(share, Fraction(1, STEPS), -STEPS, STEPS)
-        return TypedScalar(steps, Type.INT, Fraction(-STEPS), Fraction(STEPS), Fraction(1), nullable=plain.nullable)
+        steps = Quantize(share, Fraction(1, most), -most, most)
+        return TypedScalar(steps, Type.INT, Fraction(-most), Fraction(most), Fraction(1), nullable=plain.nullable)
     clamped = Clamp(share, Fraction(-1), Fraction(1), whole=False)
-    return TypedScalar(clamped, Type.FLOAT, Fraction(-1), Fraction(1), Fraction(1, STEPS), nullable=plain.nullable)
+    return TypedScalar(clamped, Type.FLOAT, Fraction(-1), Fraction(1), Fraction(1, most), nullable=plain.nullable)
 
 
 def _keep_finite(argument: ScaledArgument) -> Scalar:
@@ -201,10 +203,11 @@ def _count_sizes(argument: ScaledArgument, exact: Aggregation) -> Aggregation:
 
 
 def count_in_units(need: Measurement, arguments: tuple[ScaledArgument, ...]) -> Measurement:
-    """Return a measurement for B = 1: the steps in which integers are added up are each worth 1/STEPS."""
-    whole = [argument.name for argument in arguments if argument.type is Type.INT]
-    if isinstance(need, VectorMeasurement) and any(_sums(need, name) for name in whole):
-        return replace(need, unit=need.unit / STEPS)
+    """Return a measurement for B = 1: the steps in which integers are added up are each worth that part of it."""
+    if isinstance(need, VectorMeasurement):
+        for argument in arguments:
+            if argument.type is Type.INT and _sums(need, argument.name):
+                return replace(need, unit=need.unit / argument.steps)
     return need
 
 
@@ -220,7 +223,7 @@ def describe_bounds(
         )
         if argument.type is Type.INT:
             for place in values:
-                means[place] = scale_estimator(means[place], Fraction(1, STEPS))
+                means[place] = scale_estimator(means[place], Fraction(1, argument.steps))
         found.append(ArgumentBounds(argument.called, argument.type, places, values))
     return replace(recipe, values=tuple(means), bounds=tuple(found))
 

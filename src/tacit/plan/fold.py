@@ -254,7 +254,7 @@ class UnitAggregates:
                 fix = f"count the values: {counted}"
                 raise Refused(ErrorCode.TYPE, what, at=node.at, fix=fix, instead=counted)
             return pass_cap(argument, ColumnReference(self.measure(node.function, argument.scalar)))
-        grid = quantize_argument(node, argument)
+        grid = quantize_argument(node, argument, has_fine_grid=self.relation.has_fine_grids)
         total = ColumnReference(self.measure("sum", grid.scalar))
         if node.function == "sum":
             # However many rows there are, a sum of what is never negative is not, and likewise for never positive.

@@ -29,7 +29,7 @@ from tacit.plan.suggestions import drop_broken_suggestion
 from tacit.policy.model import Policy
 from tacit.query.nodes import Query
 
-KEY_VERSION = 1
+KEY_VERSION = 2
 """Raised where a version of Tacit gives any question another key: new ledgers hold no keys from before."""
 
 _MOST = 500  # plans that are kept
@@ -82,7 +82,20 @@ def _make_plans(question: Question, policy: Policy, most_cells: int | None, has_
 
 
 def _make_former(question: Question, query: Query, policy: Policy, plan: AnyPlan) -> tuple[AnyPlan, ...]:
-    """The plans of earlier versions that have other keys."""
+    """The plans of earlier versions that have other keys: those with the grids of now, and with coarser ones."""
+    coarse, within = policy.without_fine_grids, question.within
+    if within is None:
+        rounded = _plan_otherwise(query, coarse, question.epsilon, plan)
+    else:
+        rounded = _plan_before(lambda: plan_within(query, coarse, within, question.level), plan)
+    former = _make_others(question, query, policy, plan) + rounded
+    for each in rounded:
+        former += _make_others(question, query, coarse, each)
+    return former
+
+
+def _make_others(question: Question, query: Query, policy: Policy, plan: AnyPlan) -> tuple[AnyPlan, ...]:
+    """The plans of earlier versions under one rule of rounding."""
     if question.within is not None:
         if not lists_combinations(plan):
             return ()

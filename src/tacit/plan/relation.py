@@ -125,6 +125,7 @@ class Relation:
     often it may occur. `single` says that a unit has at most one row. `implied` are columns that a name means where no
     other has it: the unit that a table reaches through another, and keys that are not listed. `keys` are sets of
     columns, as they lie, of which no two rows share all values. `chosen` says that a clip is chosen in place of caps.
+    `has_fine_grids` is False where floats are rounded as in earlier versions.
     """
 
     rows: RelationalNode
@@ -138,6 +139,7 @@ class Relation:
     implied: tuple[Field, ...] = ()
     keys: tuple[frozenset[str], ...] = ()
     chosen: ChosenBound | None = None
+    has_fine_grids: bool = True
 
     @property
     def has_caps(self) -> bool:

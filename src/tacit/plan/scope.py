@@ -160,7 +160,7 @@ class Scope:
                 left = self.relation(source.left, wanted)
                 return keep_matching(source, self.look(source.right), RowValues(left, self))
             case ConstantTable():
-                return read_constants(source, self.names)
+                return replace(read_constants(source, self.names), has_fine_grids=self.policy.has_fine_grids)
             case DerivedTable(query, alias):
                 inner = self.rows_of(query)
                 fields = tuple(replace(f, source=alias, hidden=False) for f in inner.fields)
@@ -273,6 +273,7 @@ class Scope:
             sum(part.each.most for part in parts) if declared_total else None,
         )
         found = Relation(stack, tuple(fields), first.people, unit, each, first.called, chosen=either_chosen(parts, sum))
+        found = replace(found, has_fine_grids=self.policy.has_fine_grids)
         return keep_once(union, parts, found, number, self.names) if distinct else found
 
     def _table(self, named: TableReference, wanted: WantedKeys) -> Relation:
@@ -317,6 +318,7 @@ class Scope:
             implied=tuple(implied),
             keys=tuple(frozenset(here[name] for name in key) for key in table.unique),
             chosen=ChosenBound(table.auto_up_to, table.has_caps) if table.auto else None,
+            has_fine_grids=self.policy.has_fine_grids,
         )
 
     def _find_declared(self, name: str) -> Table:

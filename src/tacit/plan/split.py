@@ -293,7 +293,7 @@ class _Splitter:
 
     def aggregate(self, node: Aggregate) -> TypedScalar:
         node = count_of_ones(node) if self.canonical else node
-        asked = self.split_question(node)
+        asked = replace(self.split_question(node), has_fine_grid=self.relation.has_fine_grids)
         place = self.aggregates.setdefault(asked, len(self.aggregates))
         argument = PostgresType.INTEGER
         if node.argument is not None and asked.argument is not None:

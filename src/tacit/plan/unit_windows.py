@@ -378,7 +378,7 @@ class _Windows:
                 fix = f"count the rows that have a value: {instead}"
                 raise Refused(ErrorCode.TYPE, what, at=aggregate.at, fix=fix, instead=instead)
             return pass_cap(argument, over(aggregate.function, argument.scalar))
-        grid = quantize_argument(aggregate, argument)
+        grid = quantize_argument(aggregate, argument, has_fine_grid=relation.has_fine_grids)
         total = over("sum", grid.scalar)
         scaled = Call(Function.MULTIPLY, (ToFloat(total), Literal(grid.step)))
         lower, upper = grid.lower * grid.step, grid.upper * grid.step

@@ -181,6 +181,7 @@ class Policy:
     lists_dependent_keys: bool = True  # in the combinations that occur; not in earlier versions
     weighs_keys: bool = True  # private ones, where a clip is chosen; not in earlier versions
     clips_l2: bool = True  # with Gaussian noise, where a clip is chosen; not in earlier versions
+    has_fine_grids: bool = True  # for floats that have none, or one that is too fine; not in earlier versions
     today: datetime.date | None = None
     dialect: QuestionDialect = QuestionDialect.POSTGRES
     access: TableAccess | None = None  # what may be named, where `tables` are as one analyst sees them
@@ -317,6 +318,11 @@ class Policy:
     def without_l2_clips(self) -> Policy:
         """The policy for questions whose chosen clips bound the L1 norm, with Laplace noise: as in earlier versions."""
         return replace(self, clips_l2=False)
+
+    @cached_property
+    def without_fine_grids(self) -> Policy:
+        """The policy for questions as earlier versions planned them, which rounded floats to a coarser grid."""
+        return replace(self, has_fine_grids=False)
 
     @property
     def question_delta(self) -> Fraction:

@@ -35,7 +35,7 @@ from tacit.engines.layout import (
     substitute,
     text_code_column,
 )
-from tacit.engines.scalars import quote_name, write_scalar
+from tacit.engines.scalars import quote_name, write_guarded
 from tacit.engines.totals import GroupTotals, KeptRows, compute_measure
 from tacit.engines.unit_stretches import UnitStretch, add_stretches
 from tacit.engines.weigh_groups import list_weights, weigh_groups
@@ -88,11 +88,11 @@ def read_straight(
     results = [quote_name(ROW_COLUMN if scan.is_whole else UNIT_COLUMN), *(coder.sql for coder in keys)]
     values, clamps = _write_arguments({argument: scan.arguments[argument] for argument in whole})
     results += [
-        write_scalar(scan.narrow[argument]) if argument in scan.narrow else value
+        write_guarded(scan.narrow[argument]) if argument in scan.narrow else value
         for argument, value in zip(whole, values, strict=True)
     ]
-    results += [write_scalar(scan.arguments[argument]) for argument in listed]
-    where = "" if scan.where is None else f" WHERE {write_scalar(scan.where)}"
+    results += [write_guarded(scan.arguments[argument]) for argument in listed]
+    where = "" if scan.where is None else f" WHERE {write_guarded(scan.where)}"
     rows = sql_statements.write_rows(scan.source, {scan.table: tables.read(scan.table, scan.columns)})
     units = f"SELECT unit, last FROM {locate_units(scan.table)}" if scan.is_whole else None
     statement = f"SELECT {_number(results)} FROM ({rows}){where}"
@@ -107,7 +107,7 @@ def _number_texts(
     if not isinstance(key.scalar, ColumnReference):
         (name,) = {part.name for part in walk(key.scalar) if isinstance(part, ColumnReference)}
         values = f"(SELECT unnest(CAST(? AS VARCHAR[])) AS {quote_name(name)}, unnest(range({len(there)})) AS n)"
-        found = cursor.execute(f"SELECT {write_scalar(key.scalar)} FROM {values} ORDER BY n", [there]).fetchall()
+        found = cursor.execute(f"SELECT {write_guarded(key.scalar)} FROM {values} ORDER BY n", [there]).fetchall()
         there = [row[0] for row in found]
     kind = "UTINYINT" if len(texts) < 2**8 else "USMALLINT"
     sql = f"CAST(enum_code({quote_name(text_code_column(column))}) AS {kind})"
@@ -130,8 +130,8 @@ def read_sorted(node: Aggregation, tables: OpenTables, type_of: Callable[[str], 
     whole, listed = _arguments(node)
     results = [unit_to_integer(unit, type_of(f"SELECT {unit} FROM ({rows})")), *(coder.sql for coder in keys)]
     values, clamps = _write_arguments({argument: argument for argument in whole})
-    results += [*values, *(write_scalar(argument) for argument in listed)]
-    where = f"{unit} IS NOT NULL" + ("" if node.where is None else f" AND ({write_scalar(node.where)})")
+    results += [*values, *(write_guarded(argument) for argument in listed)]
+    where = f"{unit} IS NOT NULL" + ("" if node.where is None else f" AND ({write_guarded(node.where)})")
     order = ", ".join(["x0", *map(quote_name, numbers), *(f"x{i}" for i in range(1, len(results)))])
     statement = f"SELECT {_number(results)} FROM ({rows}) WHERE {where} ORDER BY {order}"
     return UnitOrderedRows(statement, keys, whole, listed, clamps)
@@ -177,9 +177,9 @@ def _write_arguments(arguments: Mapping[Scalar, Scalar]) -> tuple[list[str], dic
         match value:
             case Clamp(operand, Fraction() as lower, Fraction() as upper, True):
                 clamps[argument] = int(lower), int(upper)
-                written.append(write_scalar(_simplify_null_tests(operand)))
+                written.append(write_guarded(_simplify_null_tests(operand)))
             case _:
-                written.append(write_scalar(_simplify_null_tests(value)))
+                written.append(write_guarded(_simplify_null_tests(value)))
     return written, clamps
 
 

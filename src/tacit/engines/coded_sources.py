@@ -21,7 +21,7 @@ from tacit.engines.coded_rows import CodedRows, JoinedColumn, StackedTables
 from tacit.engines.combinations import Combinations, count_combinations, limit_combinations
 from tacit.engines.deadline import seconds_left
 from tacit.engines.layout import UNIT_COLUMN
-from tacit.engines.scalars import write_scalar
+from tacit.engines.scalars import write_guarded
 from tacit.query.conditions import named_columns
 from tacit.query.nodes import Scalar
 
@@ -103,7 +103,7 @@ class _CodedTable:
                 return None
             columns[name] = found
         if not columns:
-            read = self._cursor.sql(f"SELECT {write_scalar(scalar)}").to_arrow_table()
+            read = self._cursor.sql(f"SELECT {write_guarded(scalar)}").to_arrow_table()
             return _ComputedColumn(read.column(0).combine_chunks(), None)
         if count_combinations(frozenset(columns), columns) > most:
             return None

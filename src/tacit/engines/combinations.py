@@ -13,7 +13,7 @@ from tacit.engines.code_loops import write_combined
 from tacit.engines.coded_columns import CodedColumn
 from tacit.engines.copy_tables import is_large
 from tacit.engines.plain_scalars import compute_plain
-from tacit.engines.scalars import write_scalar
+from tacit.engines.scalars import write_guarded
 from tacit.query.conditions import named_columns
 from tacit.query.functions import WRITES_TEXT
 from tacit.query.nodes import Call, Scalar, walk
@@ -43,7 +43,7 @@ class Combinations:
         """The value of each scalar for each combination."""
         listed = {name: self._list(name, column.values) for name, column in self._columns.items()}
         listed["#number"] = pa.array(np.arange(self.size))
-        results = ", ".join(f"{write_scalar(scalar)} AS x{i}" for i, scalar in enumerate(scalars))
+        results = ", ".join(f"{write_guarded(scalar)} AS x{i}" for i, scalar in enumerate(scalars))
         cursor.register("combinations", pa.table(listed))
         try:
             statement = f"SELECT {_NUMBER}, {results} FROM combinations ORDER BY {_NUMBER}"

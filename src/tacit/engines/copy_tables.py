@@ -25,7 +25,7 @@ from tacit.engines.layout import (
     stored_column,
     text_code_column,
 )
-from tacit.engines.scalars import quote_name, write_scalar
+from tacit.engines.scalars import quote_name, write_guarded
 from tacit.errors import DataError, ErrorCode
 from tacit.query.nodes import EquiJoin, RelationalNode, Scan
 
@@ -107,7 +107,7 @@ def write_sorted_table(
     again += [f"CAST({quote_name(text_code_column(c))} AS VARCHAR) AS {quote_name(c)}" for c in found]
     written = [f"{quote_name(column)} AS {quote_name(stored_column(column))}" for _, column in results]
     written += [
-        f"{_narrow(write_scalar(value), integers)} AS {quote_name(scalar_column(i))}"
+        f"{_narrow(write_guarded(value), integers)} AS {quote_name(scalar_column(i))}"
         for i, (value, integers) in enumerate(zip(layout.scalars, layout.ranges, strict=True))
     ]
     source = f"(SELECT {', '.join(['*', *again])} FROM ({ordered}))"

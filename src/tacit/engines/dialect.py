@@ -42,6 +42,7 @@ class Dialect:
     widest: str = "HUGEINT"  # the type of the widest integers: of 126 bits at least
     wide_quotient: str = "({0} // {1})"  # the same of these
     after_first_day: str = "(DATE '0001-01-01' + {0})"  # so many days
+    guarded: str = "{0}"  # a scalar, NULL where it would raise, if the engine has such a thing
     narrowed: str = "TRY_CAST({0} AS BIGINT)"  # a total that 64 bits hold, where CASE has found that they do
     log10: str = "log10"
     position: str = "strpos"  # of a text in another, which stands first
@@ -108,6 +109,7 @@ DUCKDB = Dialect(
     },
     calls={Function.ADD_MONTHS: "CAST(({0} + to_months(CAST({1} AS INTEGER))) AS DATE)"},
     like=_like_duckdb,
+    guarded="TRY({0})",
     quick=True,
 )
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tacit.engines.arrow_arrays import to_numpy
-from tacit.engines.scalars import write_scalar
+from tacit.engines.scalars import write_guarded
 from tacit.query.nodes import GroupKey
 from tacit.query.types import Key
 
@@ -43,7 +43,7 @@ def make_key_encoder(key: GroupKey) -> KeyEncoder:
         if max(numbers) - min(numbers) < _WIDEST:
             return _RangeKeyEncoder(key, numbers)
     if key.values and all(type(value) is bool for value in key.values):
-        return NumberedKeyEncoder(key.values, f"CAST({write_scalar(key.scalar)} AS UTINYINT)", [False, True, None])
+        return NumberedKeyEncoder(key.values, f"CAST({write_guarded(key.scalar)} AS UTINYINT)", [False, True, None])
     return _DictionaryKeyEncoder(key)
 
 
@@ -76,7 +76,7 @@ class _RangeKeyEncoder:
 
     def __init__(self, key: GroupKey, numbers: list[int]) -> None:
         assert key.values is not None
-        self.sql = write_scalar(key.scalar)
+        self.sql = write_guarded(key.scalar)
         self.values = key.values
         self._days = isinstance(key.values[0], datetime.date)
         self._low, self._high = min(numbers), max(numbers)
@@ -111,7 +111,7 @@ class _DictionaryKeyEncoder:
     """Any values, numbered as they are met."""
 
     def __init__(self, key: GroupKey) -> None:
-        self.sql = write_scalar(key.scalar)
+        self.sql = write_guarded(key.scalar)
         self._open = key.values is None
         self.values: list[Key | None] = [] if key.values is None else list(key.values)
         self._known: dict[Any, int] = {value: code for code, value in enumerate(self.values)}

@@ -10,7 +10,7 @@ from tacit.engines.coded_rows import RowMatch
 from tacit.engines.copy_tables import OpenTables, locate_table
 from tacit.engines.deadline import seconds_left
 from tacit.engines.layout import ROW_COLUMN
-from tacit.engines.scalars import quote_name, write_scalar
+from tacit.engines.scalars import quote_name, write_guarded
 from tacit.query.nodes import ColumnReference, Scalar, walk
 
 if TYPE_CHECKING:
@@ -71,5 +71,5 @@ def _number_rows(cursor: DuckDBPyConnection, tables: OpenTables, table: str, on:
         row, source = "rowid", locate_table(table)
         if any(column[0].lower() == "rowid" for column in cursor.execute(f"DESCRIBE {source}").fetchall()):
             return None
-    matched = ", ".join(f"{write_scalar(scalar)} AS {name}{i}" for i, scalar in enumerate(on))
+    matched = ", ".join(f"{write_guarded(scalar)} AS {name}{i}" for i, scalar in enumerate(on))
     return f"(SELECT {row} AS {name}, {matched} FROM {source})"

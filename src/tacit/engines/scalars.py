@@ -12,7 +12,7 @@ import math
 from fractions import Fraction
 
 from tacit.engines.dialect import DUCKDB, FLUSH_TO_ZERO, Dialect
-from tacit.query.functions import DATE_PARTS, Function
+from tacit.query.functions import DATE_PARTS, IS_CONDITION, Function
 from tacit.query.nodes import (
     Call,
     Case,
@@ -24,6 +24,7 @@ from tacit.query.nodes import (
     ReleasedValue,
     Scalar,
     ToFloat,
+    walk,
 )
 from tacit.query.timestamps import DAY
 from tacit.query.types import Type
@@ -41,6 +42,7 @@ _INFIX = {
 }
 _PREFIX = {Function.NEGATE: "- ", Function.NOT: "NOT "}  # two signs without a space would begin a comment
 _TRIMMED = {Function.TRIM: "BOTH", Function.LTRIM: "LEADING", Function.RTRIM: "TRAILING"}
+_NEVER_RAISE = IS_CONDITION | {Function.COALESCE, Function.LEAST, Function.GREATEST}
 _LARGEST_NEGATIVE = -5e-324  # the double next to zero
 
 
@@ -70,6 +72,29 @@ def write_literal(value: object, dialect: Dialect = DUCKDB) -> str:
         case datetime.date() if not isinstance(value, datetime.datetime):
             return f"DATE '{value.isoformat()}'"
     raise AssertionError(f"no literal: {value!r}")
+
+
+def write_guarded(node: Scalar, dialect: Dialect = DUCKDB) -> str:
+    """A scalar of a row as SQL text that raises for no row where the engine can see to that: it is NULL then.
+
+    **Rule.** Bound scalars do not raise (`plan/bounds.py`). If one did, whether a question fails would tell, at any
+    epsilon, whether a row is there. Guarded, its value is a function of its own row all the same.
+    """
+    return guard(write_scalar(node, dialect), node, dialect)
+
+
+def guard(text: str, node: Scalar, dialect: Dialect) -> str:
+    """The text of a scalar, guarded if it may raise: what only compares and chooses does not."""
+    return dialect.guarded.format(text) if any(map(_may_raise, walk(node))) else text
+
+
+def _may_raise(node: Scalar) -> bool:
+    match node:
+        case Call(function):
+            return function not in _NEVER_RAISE
+        case Literal(value):
+            return isinstance(value, int) and not -(2**63) <= value < 2**63
+    return False
 
 
 def write_scalar(node: Scalar, dialect: Dialect = DUCKDB) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from tacit.engines.dialect import DUCKDB, Dialect
-from tacit.engines.scalars import write_literal, write_quantized, write_scalar
+from tacit.engines.scalars import guard, write_guarded, write_literal, write_quantized
 from tacit.privacy.key_weights import WHOLE
 from tacit.query.nodes import (
     Aggregation,
@@ -403,11 +403,11 @@ class _Writer:
         assert measure.argument is not None
         if self._quickly(measure) and measure.function in {"count", "sum"}:
             assert isinstance(measure.argument, Quantize)
-            return write_quantized(measure.argument, self.dialect)
+            return guard(write_quantized(measure.argument, self.dialect), measure.argument, self.dialect)
         return self._scalar(measure.argument)
 
     def _scalar(self, node: Scalar) -> str:
-        return write_scalar(node, self.dialect)
+        return write_guarded(node, self.dialect)
 
     def _scalars(self, node: Aggregation) -> list[str]:
         return [self._scalar(key.scalar) for key in node.keys]

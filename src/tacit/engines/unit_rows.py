@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tacit.engines.dialect import DUCKDB, Dialect
 from tacit.engines.limit_joins import limit_joined_rows
-from tacit.engines.scalars import write_scalar
+from tacit.engines.scalars import write_guarded
 from tacit.engines.sql_statements import TableExpressions, write_rows
 from tacit.query.nodes import ColumnReference, RelationalNode, Scalar
 from tacit.query.types import Type
@@ -35,8 +35,8 @@ class OneRowPerUnit:
 def write_one_row_per_unit(node: OneRowPerUnit, sources: TableExpressions, dialect: Dialect = DUCKDB) -> str:
     """A SELECT of the columns x0, x1, ..."""
     names = [f"x{i}" for i in range(len(node.columns))]
-    results = [f"{write_scalar(column, dialect)} AS {name}" for column, name in zip(node.columns, names, strict=True)]
-    conditions = [] if node.where is None else [f"({write_scalar(node.where, dialect)})"]
+    results = [f"{write_guarded(column, dialect)} AS {name}" for column, name in zip(node.columns, names, strict=True)]
+    conditions = [] if node.where is None else [f"({write_guarded(node.where, dialect)})"]
     if node.unit is not None:
         unit = dialect.name(node.unit)
         results.append(f"{unit} AS unit")

@@ -15,13 +15,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tacit.errors import ErrorCode, Refused
+from tacit.plan.bounds import TypedScalar
 from tacit.plan.join import either_bounds, either_chosen, join_relations
 from tacit.plan.join_conditions import find_pairs
 from tacit.plan.join_pairs import JoinPair
 from tacit.plan.joined_columns import common_names
 from tacit.plan.relation import Field, Relation
 from tacit.plan.semi_join import keep_unmatched
-from tacit.plan.union_columns import are_read_alike, take_unit_as_it_lies
+from tacit.plan.union_columns import are_read_alike, either_listing, either_values, take_unit_as_it_lies
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.integer_types import widest
 from tacit.query.nodes import (
@@ -95,7 +96,7 @@ def _stack(
 ) -> Relation:
     """The rows of both parts, under the names of the first."""
     using = {name.lower() for name in node.using}
-    theirs = {f.name.lower(): f for f in alone.fields if not f.hidden and not f.is_internal}
+    theirs = {f.name.lower(): f for f in (*alone.implied, *alone.fields) if not f.hidden and not f.is_internal}
     fields: list[Field] = []
     columns: list[list[tuple[str, Scalar]]] = [[], []]
     others = iter([None] * len(left.fields) + [f for f in alone.fields if not f.is_internal])
@@ -108,11 +109,14 @@ def _stack(
                 assert outer.unit is not None
                 assert alone.unit is not None
                 ours, both = take_unit_as_it_lies(ours, outer.unit), take_unit_as_it_lies(both, alone.unit)
+            elif not found.hidden and (ours.bound.type is None) is not (both.bound.type is None):
+                ours, both = _take_link_as_stored(ours), _take_link_as_stored(both)
             name = next(names)
             columns[0].append((name, ours.bound.scalar))
             columns[1].append((name, both.bound.scalar))
             merged = _cover(ours, both, name, is_unit=is_unit)
-            fields.append(replace(merged, source=""))
+            listing = either_listing(ours.bound, both.bound)
+            fields.append(replace(merged, source="", bound=replace(merged.bound, listing=listing)))
         name = next(names)
         columns[0].append((name, found.bound.scalar))
         columns[1].append((name, Literal(None) if other is None else other.bound.scalar))
@@ -130,6 +134,12 @@ def _stack(
     return replace(whole, implied=(), keys=())
 
 
+def _take_link_as_stored(field: Field) -> Field:
+    """A column that names a row, which is listed on one side alone: it may be named, and not computed with."""
+    assert field.link is not None  # so that both sides go together (`plan/join_pairs.py`)
+    return replace(field, bound=TypedScalar(ColumnReference(field.link.column), None), values=None, other=None)
+
+
 def _cover(found: Field, other: Field | None, name: str, *, is_unit: bool) -> Field:
     """A column that is that of the left side, of the right one, or NULL."""
     bound = replace(found.bound, scalar=ColumnReference(name), nullable=True)
@@ -139,13 +149,12 @@ def _cover(found: Field, other: Field | None, name: str, *, is_unit: bool) -> Fi
                         for pair, pick in zip(ends, (min, max), strict=True))  # fmt: skip
         step = found.bound.step if found.bound.step == other.bound.step else None
         weight, texts = max(found.bound.weight, other.bound.weight), max(found.bound.texts, other.bound.texts)
-        bound = replace(bound, lower=lower, upper=upper, step=step, weight=weight, texts=texts)
+        unit = found.bound.unit if found.bound.unit == other.bound.unit else None
+        bound = replace(bound, lower=lower, upper=upper, step=step, unit=unit, weight=weight, texts=texts)
     if other is not None:
         kind = widest((found.bound.postgres_type, other.bound.postgres_type))
         bound = replace(bound, postgres_type=kind)
-    values = found.values
-    if other is not None and values is not None:
-        values = None if other.values is None else tuple(dict.fromkeys((*values, *other.values)))
+    values, rest = (found.values, found.other) if other is None else either_values([found, other])
     same_cap = other is None or other.cap == found.cap
     of_units = found.holds_unlisted_unit and (other is None or other.holds_unlisted_unit)
     return Field(
@@ -153,6 +162,7 @@ def _cover(found: Field, other: Field | None, name: str, *, is_unit: bool) -> Fi
         found.source,
         bound,
         values,
+        rest,
         is_unit=is_unit,
         hidden=found.hidden,
         cap=found.cap if same_cap else None,

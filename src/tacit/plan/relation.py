@@ -22,6 +22,7 @@ from tacit.query.nodes import (
     Literal,
     RelationalNode,
     Scalar,
+    rebuild,
     walk,
 )
 from tacit.query.refusals import to_printable as printable
@@ -236,6 +237,8 @@ class Relation:
         return found
 
     def _bind(self, scalar: Scalar) -> TypedScalar:
+        # An alias may have put one object in several places, of which it is allowed in one.
+        scalar = rebuild(scalar, lambda node: replace(node) if isinstance(node, ColumnReference) else None)
         results = {id(node) for node in self._unit_results(scalar)}
         calls = (node for node in walk(scalar) if isinstance(node, Call))
         told = {id(call.arguments[0]) for call in calls if call.function == Function.IS_NULL}

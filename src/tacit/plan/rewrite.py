@@ -115,17 +115,20 @@ def _inline(query: Query) -> Query:
         return query
     lost: list[Scalar] = []
 
-    def of_row(node: Scalar) -> Scalar | None:
+    def of_column(node: Scalar) -> Scalar | None:
         if not isinstance(node, ColumnReference):
             return None
         found = known.get(node.name.lower()) if node.table is None or node.table.lower() == alias else None
-        if found is None and node.table is None and node.name.lower() in named:
-            inside = rebuild(named[node.name.lower()], of_row)  # an output, by its name
-            return inside
         if found is None:
             lost.append(node)
             return node
         return replace(found, at=node.at) if isinstance(found, ColumnReference) else found
+
+    def of_row(node: Scalar) -> Scalar | None:
+        name = node.name.lower() if isinstance(node, ColumnReference) and node.table is None else ""
+        if name in named and name not in known:
+            return rebuild(named[name], of_column)  # an output, which names columns alone
+        return of_column(node)
 
     changed = _each(query, of_row)
     if lost:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -12,7 +13,7 @@ from tacit.plan.operands import as_float
 from tacit.plan.relation import Field, Relation
 from tacit.query.integer_types import widest
 from tacit.query.nodes import Case, ColumnReference, Literal, LiteralValue, Projection, Scalar
-from tacit.query.types import Type
+from tacit.query.types import Key, Type
 
 _ANY: dict[Type, LiteralValue] = {
     Type.INT: 0,
@@ -87,7 +88,7 @@ def describe_union_column(called: str, name: str, same: list[Field]) -> Field:
     known_low, known_high = [v for v in lowers if v is not None], [v for v in uppers if v is not None]
     bounded = len(known_low) == len(lowers) and len(known_high) == len(uppers)
     steps = {field.bound.step for field in known}
-    values = tuple(dict.fromkeys(v for field in known for v in field.values or ()))
+    values, other = either_values(known)
     return Field(
         called,
         "",
@@ -102,11 +103,36 @@ def describe_union_column(called: str, name: str, same: list[Field]) -> Field:
             texts=max(field.bound.texts for field in same),
             postgres_type=widest(field.bound.postgres_type for field in same),
         ),
-        values if all(field.values is not None for field in known) else None,
+        values,
+        other,
         is_unit=all(field.is_unit for field in same),
         is_matched_unit=first.type is None and any(map(_holds_unit, same)),
         is_null=all(field.is_null for field in same),
     )
+
+
+def either_values(fields: list[Field]) -> tuple[tuple[Key, ...] | None, Key | None]:
+    """The values of a column that holds those of one of several, and the one that all others are read as.
+
+    None where one of them has no list of values, or reads others otherwise: a value of it would be in no group.
+    """
+    if any(field.values is None for field in fields) or len({field.other for field in fields}) > 1:
+        return None, None
+    return tuple(dict.fromkeys(value for field in fields for value in field.values or ())), fields[0].other
+
+
+def either_listing(one: TypedScalar, other: TypedScalar) -> Callable[[int], tuple[Key, ...] | None] | None:
+    """All values of a column that holds those of one of two; None where one of them has only those of its bounds."""
+    first, second = one.listing, other.listing
+    if first is None or second is None:
+        return None
+
+    def list_values(most: int) -> tuple[Key, ...] | None:
+        found = [listing(most) for listing in (first, second)]
+        values = dict.fromkeys(value for some in found for value in some or ())
+        return None if None in found or len(values) > most else tuple(values)
+
+    return list_values
 
 
 def _is_null(part: Relation, field: Field) -> bool:

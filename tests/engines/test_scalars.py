@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from tests.support.counts import FULL
 
 from tacit.engines.dialect import DUCKDB, POSTGRES, SPARK
+from tacit.engines.duckdb_connection import connect_in_memory
 from tacit.engines.evaluate import evaluate
-from tacit.engines.scalars import quote_name, quote_text, write_literal, write_scalar
+from tacit.engines.scalars import quote_name, quote_text, write_guarded, write_literal, write_scalar
 from tacit.errors import Refused
 from tacit.plan.bounds import LEAST_INT, MOST_INT, TypedScalar, bind, domain
 from tacit.query.date_formats import FIELDS
@@ -630,3 +631,30 @@ def test_constants_and_names(connection):
     assert (quote_name('a"b'), quote_text("a'b")) == ('"a""b"', "'a''b'")
     with pytest.raises(AssertionError):
         write_literal(object())
+
+
+def test_a_scalar_that_would_raise_is_null_whatever_the_others_share_with_it():
+    # No bound scalar raises; this is what follows if one did.
+    product = Call(Function.MULTIPLY, (ColumnReference("x"), Literal(2**62)))
+    scalars = [product, Call(Function.ADD, (product, Literal(1))), Call(Function.LESS, (product, Literal(5)))]
+    scalars.append(Call(Function.MULTIPLY, (ColumnReference("x"), Literal(2**64))))
+    written = ", ".join(map(write_guarded, scalars))
+    with connect_in_memory() as connection:
+        rows = connection.execute(f"SELECT {written} FROM range(4) AS t (x)").fetchall()
+        (counts,) = connection.execute(f"SELECT COUNT({write_guarded(product)}) FROM range(4) AS t (x)").fetchall()
+    nothing = (None,) * 4
+    assert rows == [(0, 1, True, None), (2**62, 2**62 + 1, False, None), nothing, nothing] and counts == (2,)
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        ColumnReference("x"),
+        Literal(3),
+        Clamp(ColumnReference("x"), Fraction(0), Fraction(9), whole=True),
+        Call(Function.LESS, (ColumnReference("x"), Literal(3))),
+    ],
+)
+def test_what_cannot_raise_is_written_as_it_is(plain):
+    assert write_guarded(plain) == write_scalar(plain)
+    assert write_guarded(Call(Function.NEGATE, (plain,)), SPARK) == write_scalar(Call(Function.NEGATE, (plain,)), SPARK)

@@ -1,4 +1,4 @@
-"""Scalars as SQL. Every expression is total: no row can make it raise, overflow or run long.
+"""Scalars as SQL. Every bound expression is total: no row can make it raise, overflow or run long.
 
 The forms are those that DuckDB, PostgreSQL and Spark share wherever there are some; `engines/dialect.py` has the
 others. A guard against zeros and negative numbers names its operand once: with NULLIF, and with GREATEST, which skips

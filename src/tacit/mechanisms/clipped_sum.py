@@ -252,7 +252,7 @@ class ClippedSum:
         Parameters
         ----------
         unit : array-like
-            Whose each row is.
+            Whose each row is: ids of one type, of which none is missing.
         group : array-like of int
             The group of each row, from 0 to groups - 1.
         value : array-like of int
@@ -266,7 +266,8 @@ class ClippedSum:
         Raises
         ------
         ParameterError
-            If the arrays have other lengths, a group is out of range, or a value is negative that must not be.
+            If the arrays have other lengths, a group is out of range, a value is negative that must not be, or an id
+            is missing or of another type than others.
         """
         if self.nonnegative and np.size(value) and np.min(np.asarray(value)) < 0:
             raise ParameterError("value", "is negative", fix="nonnegative=False")
@@ -280,7 +281,7 @@ class ClippedSum:
         Parameters
         ----------
         unit : array-like
-            Whose each row is.
+            Whose each row is: ids of one type, of which none is missing.
         group : array-like of int
             The group of each row, from 0 to groups - 1.
         value : array-like of int
@@ -297,7 +298,8 @@ class ClippedSum:
         Raises
         ------
         ParameterError
-            If the arrays have other lengths, a group is out of range, or a value is negative that must not be.
+            If the arrays have other lengths, a group is out of range, a value is negative that must not be, or an id
+            is missing or of another type than others.
         """
         return self.release_profile(self.profile(unit, group, value), bits)
 

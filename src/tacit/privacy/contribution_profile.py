@@ -30,6 +30,7 @@ import numpy.typing as npt
 
 from tacit.arithmetic import to_integers
 from tacit.errors import ParameterError
+from tacit.privacy.number_units import number_units
 
 BITS = 20
 """A clipped entry is a whole number of steps of 2^-BITS."""
@@ -92,7 +93,7 @@ def profile_contributions(
 
     `ratios` is the number of classes of N1/N2, and no clip above the first that is `largest` or more is looked at.
     """
-    units, places = np.asarray(unit), np.asarray(group)
+    units, places = number_units(unit, "unit"), np.asarray(group)
     values = np.asarray(value)
     if values.dtype.kind not in "iu":
         values = np.array(to_integers("value", values.tolist()), dtype=object)
@@ -130,8 +131,7 @@ def profile_contributions(
 
 def _add_up(units: Integers, places: Integers, values: Integers, groups: int) -> tuple[Integers, Integers, Integers]:
     """For each unit and group that occur, in order, what the unit adds: in machine integers where all of it fits."""
-    numbers = np.unique(units, return_inverse=True)[1].astype(np.int64)
-    pairs, at = np.unique(numbers * groups + places.astype(np.int64), return_inverse=True)
+    pairs, at = np.unique(units * groups + places.astype(np.int64), return_inverse=True)
     most = max(abs(int(values.min())), abs(int(values.max()))) if len(values) else 0
     entries = np.zeros(len(pairs), dtype=np.int64 if most * len(values) < 2**62 else object)
     np.add.at(entries, at, values.astype(entries.dtype))

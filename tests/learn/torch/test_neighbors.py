@@ -13,6 +13,7 @@ from tests.support.deep import clipped_step
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from tacit.errors import ParameterError
 from tacit.learn.torch import Private
 from tacit.learn.torch.batches import Pass, UnitTable, split_into_passes
 from tacit.learn.torch.fresh_randomness import fresh_generator
@@ -24,6 +25,10 @@ ROUNDING = 1e-3  # of a sum of 32-bit numbers; exact sums have none
 
 def squared_error(model, tensors):
     return (model(tensors[0]) - tensors[1]).square().sum(1)
+
+
+def product(model, tensors):
+    return model(tensors[0])[:, 0] * tensors[1][:, 0]
 
 
 # Units of several rows.
@@ -54,6 +59,24 @@ def test_places_of_a_unit_hold_rows_of_its_own_and_the_others_rows_of_the_batch(
         counted = each.mask.reshape(5, 2).any(1).numpy()
         assert sorted(places[counted, 0]) == [1, 2, 3] and set(places[~counted, 0]) <= {1, 2, 3}
         assert int(each.mask.sum()) == 5  # unit 2 has one row, and units 1 and 3 two
+
+
+@pytest.mark.parametrize("people", [["0", "1\0", "1"], [1, 2**63, 2**63 + 1]])
+def test_persons_whose_ids_an_array_would_round_are_clipped_one_by_one(people):
+    # The gradients of the last two, 10 and -30, are clipped to 1 and -1; as those of one person they were -1 together.
+    def sums(persons):
+        data = TensorDataset(torch.ones(3, 1)[:persons], torch.tensor([[0.0], [10.0], [-30.0]])[:persons])
+        settings = {"units": people[:persons], "rows": 3, "batch": 3, "units_per_pass": 8}
+        return clipped_step(nn.Linear(1, 1, bias=False), data, product, noise="exact", **settings)
+
+    assert abs(sums(3)) < ROUNDING and float(np.linalg.norm(sums(3) - sums(2))) <= 1
+
+
+def test_examples_without_a_person_are_refused():
+    # Object arrays with NaN have no order: sorted, equal ids are not adjacent, and each example was a unit of its own.
+    people = np.array([3, math.nan, 1, 3, math.nan, 1, 2, 3], dtype=object)
+    with pytest.raises(ParameterError, match="units: has rows whose id is missing"):
+        UnitTable.of(8, people, rows_per_unit=2)
 
 
 # Many passes.

@@ -524,7 +524,7 @@ def test_a_batch_that_was_not_stepped_is_an_error():
         ({"clipping": "some"}, "clipping: is 'some'"),
         ({"sampling": "some"}, "sampling: is 'some'"),
         ({"rows_per_unit": 2}, "is for units of several examples"),
-        ({"units": [1, 2]}, "needs one name for each of 4 examples"),
+        ({"units": [1, 2]}, "needs one id for each of 4 examples"),
         ({"epochs": 0}, "epochs"),
         ({"noise": "exact", "clipping": "adaptive"}, "adaptive clipping has no exact noise"),
     ],

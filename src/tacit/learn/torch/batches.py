@@ -35,6 +35,7 @@ import torch
 from torch import Tensor
 
 from tacit.errors import ParameterError
+from tacit.privacy.number_units import number_units
 
 if TYPE_CHECKING:
     from tacit.sampling.bits import Bits
@@ -65,13 +66,12 @@ class UnitTable:
         """Read whose each example is."""
         if units is None:
             return cls(examples)
-        owners = np.asarray(units)
-        if owners.shape != (examples,):
-            what = f"needs one name for each of {examples} examples, got shape {owners.shape}"
+        numbers = number_units(units)
+        if len(numbers) != examples:
+            what = f"needs one id for each of {examples} examples, got {len(numbers)}"
             raise ParameterError("units", what, fix="units=[person of each example]")
-        _, inverse = np.unique(owners, return_inverse=True)
-        order = np.argsort(inverse, kind="stable")
-        starts = np.concatenate(([0], np.cumsum(np.bincount(inverse))))
+        order = np.argsort(numbers, kind="stable")
+        starts = np.concatenate(([0], np.cumsum(np.bincount(numbers))))
         return cls(len(starts) - 1, rows_per_unit, order.astype(np.int64), starts.astype(np.int64))
 
     def rows_of(self, unit: int, bits: Bits) -> list[int]:

@@ -104,7 +104,8 @@ class Private:
     noise_multiplier : number, optional
         Deviation of the noise over the clipping norm, where it is chosen rather than `epsilon`.
     units : sequence, optional
-        Whose each example is: then a person is a unit, and the sum of all gradients of a person is clipped as one.
+        Whose each example is: then a person is a unit, and the sum of all gradients of a person is clipped as one. Ids
+        are of one type, and none is missing.
     rows_per_unit : int, default 1
         The most examples of a unit that a step uses; more are drawn among at random. Above 1 only with `units`.
     units_per_pass : int, optional

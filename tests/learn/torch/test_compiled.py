@@ -32,6 +32,7 @@ ALL = [
     "attention across",
     "LoRA",
     "one linear layer twice",
+    "a tensor in a list in a dict",
 ]
 OWN = {FEW[0]: (lambda: nn.Sequential(nn.LayerNorm(32), nn.Linear(32, 24)), torch.randn(ROWS, 3, 32))}
 

@@ -85,6 +85,30 @@ class Scale(nn.Module):
         return (x @ self.low @ self.high) * self.gain.exp()
 
 
+class Gained(nn.Module):
+    """Scales its input by a parameter and by another input, given in some way."""
+
+    def __init__(self, pack) -> None:
+        super().__init__()
+        self.pack, self.leaf = pack, Gain()
+
+    def forward(self, x):
+        return self.leaf(x[:, 0], **self.pack(x[:, 1]))
+
+
+class Gain(nn.Module):
+    """Takes a tensor, or one inside of containers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(6))
+
+    def forward(self, x, gain, times=1):
+        while not isinstance(gain, torch.Tensor):
+            gain = gain["gain"] if isinstance(gain, dict) else gain[0]
+        return x * self.weight * gain * times
+
+
 class Conv1D(nn.Module):
     """A linear layer as transformers has it in GPT-2, its matrix transposed."""
 
@@ -174,6 +198,11 @@ MODELS = {
     ),
     "offset": (lambda: nn.Sequential(Offset(4, 6), nn.Tanh()), numbers(4, 6)),
     "a layer of one's own": (Scale, numbers(4, 6)),
+    "a tensor in a tuple": (lambda: Gained(lambda gain: {"gain": (gain,)}), numbers(2, 6)),
+    "a tensor in a list in a dict": (
+        lambda: Gained(lambda gain: {"gain": {"gain": [gain], "name": "gain"}, "times": 2}),
+        numbers(2, 6),
+    ),
     "PReLU": (lambda: nn.Sequential(nn.Linear(6, 6), nn.PReLU(6)), numbers(6)),
     "one linear layer twice": (Twice, numbers(6)),
     "one linear layer twice, over tokens": (Twice, numbers(3, 6)),
@@ -344,6 +373,21 @@ def test_examples_that_are_not_in_the_first_dimension_are_named():
     model = nn.Sequential(nn.Flatten(0, 1), nn.Linear(6, 6), nn.Unflatten(0, (ROWS, 4)))
     with pytest.raises(ParameterError, match=r"1 \(Linear\): has an input of shape \(20, 6\)"):
         step_once(private_for(model, numbers(4, 6)), model, numbers(4, 6))
+
+
+@pytest.mark.parametrize(
+    ("pack", "what"),
+    [
+        (lambda gain: {"gain": (gain.mean(0),)}, r"leaf \(Gain\): has an input of shape \(6,\), but the batch has"),
+        (lambda gain: {"gain": gain, "times": gain.mean()}, r"has an input of shape \(\), but the batch has"),
+        (lambda gain: {"gain": gain, "times": gain.detach().numpy()[0]}, "of the type ndarray, which may hold rows"),
+    ],
+)
+def test_an_input_that_is_not_of_rows_is_named(pack, what):
+    # A mean over the batch that goes to every row whole shows it the rows of all others.
+    model, x = Gained(pack), numbers(2, 6)
+    with pytest.raises(ParameterError, match=what):
+        step_once(private_for(model, x), model, x)
 
 
 MIXED = {

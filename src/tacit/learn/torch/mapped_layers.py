@@ -1,4 +1,10 @@
-"""Forwards of modules without a rule of their own: each row gets parameters of its own, and the module is mapped."""
+"""Forwards of modules without a rule of their own: each row gets parameters of its own, and the module is mapped.
+
+**Theorem.** What a mapped module returns for a row is a function of its parameters, its buffers, numbers and text, and
+of that row of each tensor that it is given. **Proof.** Tensors are found in tuples, lists and dicts however deep, and
+all are mapped along their first dimension, which has one row for each example; anything else that may hold rows is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from tacit.errors import ParameterError
 from tacit.learn.torch import functions
@@ -35,26 +42,44 @@ def map_module(layer: str, module: nn.Module, book: Callable[[], Book]) -> Forwa
         page = book()
         if not page.is_recording:
             return original(module, *inputs, **named)
-        names = list(named)
-        given = [*inputs, *named.values()]
-        mapped = [isinstance(x, Tensor) and x.dim() > 0 and x.shape[0] == page.rows for x in given]
-        if not any(mapped):
-            raise ParameterError(layer, "has no input with one row for each example", fix=FREEZE)
+        leaves, structure = tree_flatten((inputs, named))
+        _check_leaves(layer, leaves, page.rows)
 
-        def one(parameters: dict[str, Tensor], *values: Any) -> Any:
-            values = tuple(x[None] if is_mapped else x for x, is_mapped in zip(values, mapped, strict=True))
-            positional, keywords = values[: len(inputs)], dict(zip(names, values[len(inputs) :], strict=True))
+        def one(parameters: dict[str, Tensor], *tensors: Tensor) -> Any:
+            rows = iter(tensors)
+            values = [next(rows)[None] if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+            positional, keywords = tree_unflatten(values, structure)
             with _Replaced(module, parameters):
-                return _drop_first(original(module, *positional, **keywords))
+                return tree_map(_drop_first, original(module, *positional, **keywords))
 
-        mapping = torch.vmap(one, in_dims=(0, *(0 if each else None for each in mapped)), randomness="different")
-        return mapping(_expand_rows(page, layer, dict(list_trainable(module))), *given)
+        mapping = torch.vmap(one, randomness="different")
+        own = _expand_rows(page, layer, dict(list_trainable(module)))
+        return mapping(own, *(leaf for leaf in leaves if isinstance(leaf, Tensor)))
 
     return forward
 
 
+def _check_leaves(layer: str, leaves: list[Any], rows: int) -> None:
+    """Refuse inputs that do not say which of their numbers are of which example.
+
+    A tensor without rows may have been computed from all examples of the batch, and an object may hold rows.
+    """
+    for leaf in leaves:
+        if isinstance(leaf, Tensor) and (leaf.dim() == 0 or leaf.shape[0] != rows):
+            what = f"has an input of shape {tuple(leaf.shape)}, but the batch has {rows} rows"
+            raise ParameterError(layer, what, fix="make what is the same for all examples a buffer of the layer")
+        if not isinstance(leaf, _LEAVES):
+            what = f"has an input of the type {type(leaf).__name__}, which may hold rows"
+            raise ParameterError(layer, what, fix="give the layer tensors, or tuples, lists and dicts of tensors")
+    if not any(isinstance(leaf, Tensor) for leaf in leaves):
+        raise ParameterError(layer, "has no input with one row for each example", fix=FREEZE)
+
+
+_LEAVES = (Tensor, bool, int, float, complex, str, bytes, torch.dtype, torch.device, type(None))
+
+
 def _drop_first(result: Any) -> Any:
-    return tuple(each[0] for each in result) if isinstance(result, tuple | list) else result[0]
+    return result[0]
 
 
 class _Replaced:

@@ -390,6 +390,23 @@ def test_an_input_that_is_not_of_rows_is_named(pack, what):
         step_once(private_for(model, x), model, x)
 
 
+@pytest.mark.parametrize("name", ["linear", "convolution", "layer norm", "group norm", "RMS norm", "offset", "PReLU"])
+def test_a_gradient_of_a_gradient_is_refused(name):
+    # Parameters are detached in a backward pass, so a gradient penalty would lack the terms of theirs.
+    make, x = MODELS[name]
+    model = moved(make())
+
+    def penalty(model, x):
+        x = x.clone().requires_grad_()
+        (inner,) = torch.autograd.grad(sum_of_squares(model, x).sum(), x, create_graph=True)
+        return inner.flatten(1).square().sum(1)
+
+    private = private_for(model, x)
+    private.begin(Pass(list(range(ROWS)), torch.ones(ROWS, dtype=torch.bool), True))
+    with pytest.raises(ParameterError, match="losses: need the gradient of a gradient"):
+        private.step(penalty(model, x))
+
+
 MIXED = {
     "examples are mixed": lambda: nn.Sequential(nn.Linear(6, 6), Mixing(), nn.Linear(6, 6)),
     "a parameter is taken for one example only": lambda: First(6),

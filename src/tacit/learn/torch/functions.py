@@ -4,7 +4,8 @@ Each function takes, beside its ordinary inputs, the `probe` and some slots: zer
 pass. What its backward pass returns as their gradients is what it has to say of each unit: columns of squared norms
 (`norms.COLUMNS`) for the probe, which autograd adds up over the layers, and the parts of the per-example gradients for
 the slots. So one backward pass gives all, and `torch.compile` needs to know nothing about it. The parameters enter
-detached: a parameter that has an ordinary gradient was used outside of the book.
+detached: a parameter that has an ordinary gradient was used outside of the book. So is what a backward pass computes
+from them: its own gradient would lack the terms of these parameters, and is refused.
 
 `alone` is whether no other call uses the same parameters. If one does, norms need the cross terms, and are computed
 when all calls are known (`clipping`). It is a bool, or a call whose attribute `alone` is read in the backward pass.
@@ -12,16 +13,32 @@ when all calls are known (`clipping`). It is a bool, or a call whose attribute `
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from tacit.errors import ParameterError
 from tacit.learn.torch.norms import is_materialized, outer_columns, row_columns, square_columns, to_units
 from tacit.learn.torch.products import has_triton
 
 Grads = tuple[Any, ...]
+
+
+def _first_order(backward: Callable[..., Grads]) -> Callable[..., Grads]:
+    """The same backward pass, refused where autograd is to differentiate it: where it runs with gradients enabled."""
+
+    @wraps(backward)
+    def checked(ctx: Any, g: Tensor) -> Grads:
+        if torch.is_grad_enabled() and not torch.compiler.is_compiling():
+            what = "need the gradient of a gradient, of which the terms of single examples are not known"
+            raise ParameterError("losses", what, fix="leave out create_graph=True, as of a gradient penalty")
+        return backward(ctx, g)
+
+    return checked
 
 
 def _is_alone(alone: Any) -> bool:
@@ -54,6 +71,7 @@ class LinearFunction(torch.autograd.Function):
         return F.linear(x, weight, bias)
 
     @staticmethod
+    @_first_order
     def backward(ctx: Any, g: Tensor) -> Grads:
         x, weight = ctx.saved_tensors
         alone = _is_alone(ctx.alone)
@@ -110,6 +128,7 @@ class EmbeddingFunction(torch.autograd.Function):
         return F.embedding(indices, weight)
 
     @staticmethod
+    @_first_order
     def backward(ctx: Any, g: Tensor) -> Grads:
         (indices,) = ctx.saved_tensors
         e, rows = to_units(g, ctx.units), indices.reshape(ctx.units, -1)
@@ -144,6 +163,7 @@ class ConvolutionFunction(torch.autograd.Function):
         return convolve(x, weight, bias, geometry)
 
     @staticmethod
+    @_first_order
     def backward(ctx: Any, g: Tensor) -> Grads:
         x, weight = ctx.saved_tensors
         alone = _is_alone(ctx.alone)
@@ -268,6 +288,7 @@ class LayerNormFunction(torch.autograd.Function):
         return y
 
     @staticmethod
+    @_first_order
     def backward(ctx: Any, g: Tensor) -> Grads:
         x, weight, mean, rstd = ctx.saved_tensors
         gx = None
@@ -310,6 +331,7 @@ class RmsNormFunction(torch.autograd.Function):
         return F.rms_norm(x, shape, weight, eps)
 
     @staticmethod
+    @_first_order
     def backward(ctx: Any, g: Tensor) -> Grads:
         x, weight = ctx.saved_tensors
         over = tuple(range(-len(ctx.shape), 0))
@@ -350,6 +372,7 @@ class GroupNormFunction(torch.autograd.Function):
         return y
 
     @staticmethod
+    @_first_order
     def backward(ctx: Any, g: Tensor) -> Grads:
         x, weight, mean, rstd = ctx.saved_tensors
         rows, channels = x.shape[0], x.shape[1]
@@ -382,6 +405,7 @@ class ParameterFunction(torch.autograd.Function):
         return parameter.expand(rows, *parameter.shape).clone()
 
     @staticmethod
+    @_first_order
     def backward(ctx: Any, g: Tensor) -> Grads:
         gradients = g.reshape(ctx.units, -1, *g.shape[1:]).sum(1)
         columns = square_columns(gradients) if _is_alone(ctx.alone) else None
@@ -403,6 +427,7 @@ class OffsetFunction(torch.autograd.Function):
         return x + parameter
 
     @staticmethod
+    @_first_order
     def backward(ctx: Any, g: Tensor) -> Grads:
         gradients = g.reshape(ctx.units, -1, *ctx.shape).sum(1, dtype=torch.float32)
         columns = square_columns(gradients) if _is_alone(ctx.alone) else None

@@ -123,3 +123,37 @@ def test_the_first_compiled_pass_finds_wrong_norms(factor):
         return
     with pytest.raises(ParameterError, match="a clipped sum is not the gradient times its factor"):
         compiled(x)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.5])
+def test_the_first_compiled_pass_finds_what_mixes_gradients_and_nothing_else(rate):
+    # Compiled losses are computed again for each comparison: with the same masks of dropout.
+    class Normed(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g / g.norm()
+
+    class Model(nn.Module):
+        def __init__(self, change) -> None:
+            super().__init__()
+            self.first, self.drop, self.last, self.change = nn.Linear(6, 6), nn.Dropout(rate), nn.Linear(6, 2), change
+
+        def forward(self, x):
+            return self.last(self.change(self.drop(self.first(x))))
+
+    for change in (torch.tanh, Normed.apply):
+        torch._dynamo.reset()
+        model, x = Model(change), torch.randn(ROWS, 6)
+        private = private_for(model, x, check=True)
+        private._check = False  # the pass that is not compiled
+        compiled = private.compile(lambda x, model=model: sum_of_squares(model, x), backend="aot_eager")
+        private.begin(Pass([0] * ROWS, torch.ones(ROWS, dtype=torch.bool), False))
+        if change is torch.tanh:
+            private.step(compiled(x))
+            continue
+        with pytest.raises(ParameterError, match="the gradients of one example change with those of others"):
+            compiled(x)

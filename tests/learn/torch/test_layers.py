@@ -407,9 +407,28 @@ def test_a_gradient_of_a_gradient_is_refused(name):
         private.step(penalty(model, x))
 
 
+def in_backward(change):
+    """A model whose gradients between two layers are changed by a hook."""
+
+    class Hooked(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last = nn.Linear(6, 6), nn.Linear(6, 6)
+
+        def forward(self, x):
+            h = self.first(x)
+            if h.requires_grad:
+                h.register_hook(change)
+            return self.last(h)
+
+    return Hooked()
+
+
 MIXED = {
     "examples are mixed": lambda: nn.Sequential(nn.Linear(6, 6), Mixing(), nn.Linear(6, 6)),
     "a parameter is taken for one example only": lambda: First(6),
+    "gradients are divided by their norm over the batch": lambda: in_backward(lambda g: g / g.norm()),
+    "gradients are cut at a norm over the batch": lambda: in_backward(lambda g: g * (50 / g.norm()).clamp(max=1)),
 }
 
 
@@ -453,6 +472,11 @@ def test_the_first_pass_finds_a_wrong_norm(name, monkeypatch):
     model = moved(make())
     with pytest.raises(ParameterError, match="gradients of single examples differ"):
         step_once(private_for(model, x, check=True), model, x)
+
+
+def test_a_hook_that_changes_each_gradient_by_itself_is_accepted():
+    model, x = in_backward(lambda g: g / (g.norm(dim=1, keepdim=True) + 0.1)), numbers(6)
+    step_once(private_for(model, x, check=True), model, x)
 
 
 @pytest.mark.parametrize("name", ["linear", "embedding tied to the head", "encoder layer", "convolution", "LoRA"])

@@ -4,8 +4,14 @@ Layers that are booked one by one say nothing about what happens between them. C
 one row of a parameter for all examples, would give a unit more influence than the clipping norm. So the losses of two
 units of the first pass are differentiated on their own. **Each must be written in the rows of its unit and in no
 other**, the squared norm must be that of its gradients, which are materialized for once, and the clipped sums must be
-these gradients times a factor that is no more than clipping allows. The same is asked of compiled functions, whose
-results nothing else compares with those of the functions that they were compiled from.
+these gradients times a factor that is no more than clipping allows. Then the losses of all units are differentiated at
+once, those of others times `_LOUD`: **what is written in the rows of the unit must be what was written there alone**.
+Code of a backward pass that reads gradients of other examples, as one that divides by their norm over the batch, does
+nothing forbidden to a unit alone. Made loud, the others also pass the threshold of code that mixes where gradients are
+large. The same is asked of compiled functions, whose results nothing else compares with those of the functions that
+they were compiled from; captured steps are recorded from them.
+
+The check takes four backward passes, and four forward passes more where they are compiled.
 """
 
 from __future__ import annotations
@@ -22,6 +28,7 @@ from tacit.learn.torch.clipping import MARGIN, GradientPart, materialize, read_p
 _CLOSE = 1e-3  # relative, beside the error that the columns admit
 _ROUNDED = 2.0**-6  # relative, of clipped sums of gradients in 16 bits
 _MIXED = "keep examples apart: no statistics over the batch, no parameter that is indexed by example"
+_LOUD = 2.0**10  # the factor of the other units' losses: a power of two, so that nothing is rounded otherwise
 _COMPILED = "train without compile, or with another version of torch"
 
 Sums = Callable[[Tensor | None, list[Tensor], Tensor], list[Tensor]]
@@ -35,15 +42,52 @@ def check_pass(losses: Callable[[], Tensor], book: Book, sums: Sums, scales: Sca
     what it reads. `sums` are the clipped sums that a step applies, by what was written; `scales` are the factors of
     columns.
     """
-    slots = book.slots()
     for unit in checked_units(book):
-        value = losses()
-        weights = torch.zeros_like(value)
-        weights[unit * book.rows_per_unit : (unit + 1) * book.rows_per_unit] = 1
-        found = torch.autograd.grad(value, [*slots, book.probe], weights, retain_graph=not compiled, allow_unused=True)
+        probe, written = _differentiate(losses, book, _weigh_losses(book, unit, 0.0), compiled=compiled)
         with torch.no_grad():
-            written = [torch.zeros_like(s) if w is None else w.detach() for s, w in zip(slots, found[:-1], strict=True)]
-            _check_unit(book, unit, found[-1], written, sums, scales, _COMPILED if compiled else _MIXED)
+            fix = _COMPILED if compiled else _MIXED
+            _check_unit(book, unit, probe, written, sums, scales, fix)
+            alone = [each.clone() for each in _rows_of(book, unit, probe, written)]  # the next pass may overwrite it
+        probe, written = _differentiate(losses, book, _weigh_losses(book, unit, _LOUD), compiled=compiled)
+        with torch.no_grad():
+            if not all(map(_is_same, alone, _rows_of(book, unit, probe, written))):
+                refuse("the gradients of one example change with those of others", fix)
+
+
+def _differentiate(
+    losses: Callable[[], Tensor], book: Book, weights: Tensor, *, compiled: bool
+) -> tuple[Tensor | None, list[Tensor]]:
+    """The probe's gradient and what layers write, for weighted losses; a forward pass draws the same numbers again."""
+    slots = book.slots()
+    with torch.random.fork_rng([weights.device] if weights.is_cuda else []):
+        value = losses()
+        wanted, each = [*slots, book.probe], weights.to(value.dtype)
+        found = torch.autograd.grad(value, wanted, each, retain_graph=not compiled, allow_unused=True)
+    return found[-1], [torch.zeros_like(s) if w is None else w.detach() for s, w in zip(slots, found[:-1], strict=True)]
+
+
+def _weigh_losses(book: Book, unit: int, others: float) -> Tensor:
+    """The weights of the losses: 1 for the rows of the unit, and `others` for all else."""
+    mine = only(unit, book.units, book.device).repeat_interleave(book.rows_per_unit)
+    return torch.where(mine, 1.0, others)
+
+
+def _rows_of(book: Book, unit: int, probe: Tensor | None, written: list[Tensor]) -> list[Tensor]:
+    """What was written for one unit."""
+    return [_take_unit(each, unit, book.units) for each in (*written, *([] if probe is None else [probe]))]
+
+
+def _take_unit(tensor: Tensor, unit: int, units: int) -> Tensor:
+    rows = tensor.shape[0] // units
+    return tensor[unit * rows : (unit + 1) * rows]
+
+
+def _is_same(alone: Tensor, among: Tensor) -> bool:
+    """Whether two tensors are the same but for rounding; numbers that are not finite add nothing, and may differ."""
+    first, second = alone.float(), among.float()
+    if not bool(torch.isfinite(first.square().sum())):
+        return True
+    return bool((first - second).norm() <= _ROUNDED * first.norm())
 
 
 def checked_units(book: Book) -> list[int]:
@@ -109,7 +153,6 @@ def _of_unit(part: GradientPart, unit: int, units: int) -> GradientPart:
     """The same part for one unit."""
 
     def one(tensor: Tensor) -> Tensor:
-        rows = tensor.shape[0] // units
-        return tensor[unit * rows : (unit + 1) * rows]
+        return _take_unit(tensor, unit, units)
 
     return GradientPart(part.entry, tuple(map(one, part.tensors)), None if part.indices is None else one(part.indices))

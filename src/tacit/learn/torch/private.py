@@ -117,7 +117,8 @@ class Private:
         Whether the rows are public: the training then is not charged to a budget. Else all of it is, at the first
         batch, to every `tacit.learn.budget` that it is inside of; one that is continued is charged anew.
     check : bool, default True
-        Compare the first pass with gradients of single examples, which finds layers that mix examples.
+        Compare the first pass with gradients of single examples, which finds layers and hooks that mix examples by
+        their gradients.
     bits : Bits, optional
         Where batches and exact noise are drawn from; the operating system's, unless a test says otherwise.
 

@@ -20,6 +20,7 @@ from tacit.errors import ParameterError
 from tacit.learn.torch import Private
 from tacit.learn.torch import unit_scaling as module
 from tacit.learn.torch.batches import Pass
+from tacit.learn.torch.state_guard import add_checksums
 from tacit.privacy.unit import Neighbors
 from tacit.sampling.bits import ReplayBits
 
@@ -474,7 +475,50 @@ class Counting(nn.Linear):
             self.register_buffer("other", mean)
         elif self.how == "parameter":
             self.known.add_(mean)
+        elif self.how == "data of a parameter":
+            self.known.data.mul_(0.9).add_(mean)
         return super().forward(x)
+
+
+class Writing(nn.Module):
+    """Adds the mean of its input to the weight of a layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(6, 3)
+
+    def forward(self, x):
+        self.layer.weight.data[1].add_(x.detach().mean(0))
+        return self.layer(x)
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: nn.Sequential(nn.Linear(6, 6), Counting("data of a parameter").requires_grad_(False)), "1.known"),
+        (Writing, "layer.weight"),
+    ],
+)
+def test_what_a_first_pass_writes_into_parameters_through_their_data_is_named(make, name):
+    # No version counts it: a mean of rows in a parameter would be released with the model, without noise.
+    model = make()
+    private = private_for(model, torch.randn(4, 6), check=True)
+    private.begin(all_rows(4))
+    with pytest.raises(ParameterError, match=f"{name}: is a parameter that a pass changed"):
+        private.step(sum_of_squares(model, torch.randn(4, 6)))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.complex64, torch.uint8])
+def test_a_checksum_changes_with_any_number(dtype):
+    tensor = (torch.randn(7, 5) * 50).abs().to(dtype)
+    before = add_checksums(tensor)
+    assert torch.equal(add_checksums(tensor.clone()), before) and add_checksums(tensor[:0]).numel() == 1
+    for place in np.ndindex(7, 5):
+        other = tensor.clone()
+        other[place] += 1
+        assert not torch.equal(add_checksums(other), before)
+    assert not torch.equal(add_checksums(tensor + 1), before)
+    assert not torch.equal(add_checksums(tensor.flip(0)), before)
 
 
 @pytest.mark.parametrize("how", ["in place", "assigned", "data", "replaced data", "new", "parameter"])

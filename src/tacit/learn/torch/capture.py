@@ -80,7 +80,7 @@ class CapturedStep:
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
-            private._guard.begin()
+            private._guard.begin(with_checksums=private._checks)
             for _ in range(_WARM):
                 _, written, scale, *_ = self._pass()
                 self._sums = self._sum(written, scale)

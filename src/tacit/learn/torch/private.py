@@ -118,7 +118,7 @@ class Private:
         batch, to every `tacit.learn.budget` that it is inside of; one that is continued is charged anew.
     check : bool, default True
         Compare the first pass with gradients of single examples, which finds layers and hooks that mix examples by
-        their gradients.
+        their gradients; and the numbers of parameters before and after it.
     bits : Bits, optional
         Where batches and exact noise are drawn from; the operating system's, unless a test says otherwise.
 
@@ -349,7 +349,7 @@ class Private:
             self._charged_in = os.getpid()
         self._pass = given
         if not self._is_captured:  # graphs change nothing that they did not change as they were recorded
-            self._guard.begin()
+            self._guard.begin(with_checksums=self._check)
         self._randomness.begin(in_graphs=self._is_captured)
         self._book.start()
 

@@ -207,6 +207,12 @@ def compute_curve(loss: Loss) -> RenyiCurve:
     return evaluate_loss(loss, RenyiAccountant())
 
 
+def _divergences(growth: Array) -> Array:
+    """The Renyi divergence at each order, of (a - 1) D_a; infinite where a double does not hold it."""
+    with np.errstate(over="ignore"):
+        return np.asarray(growth / (renyi_orders() - 1))
+
+
 def epsilon(loss: Loss, delta: float) -> float:
     """The least epsilon at `delta` over all orders, rounded up: the best order is found in doubles and then proven."""
     found = compute_curve(loss)
@@ -216,9 +222,9 @@ def epsilon(loss: Loss, delta: float) -> float:
     room = double_below(Fraction(delta) - Fraction(found.delta))
     if room <= 0:
         return math.inf
-    if proven_distance(float((told / (renyi_orders() - 1)).min()) * (1 + MARGIN)) <= room:
+    if proven_distance(float(_divergences(told).min()) * (1 + MARGIN)) <= room:
         return 0.0
-    best = int(np.nanargmin(renyi_epsilon(renyi_orders(), told / (renyi_orders() - 1), room)))
+    best = int(np.nanargmin(renyi_epsilon(renyi_orders(), _divergences(told), room)))
     if told[best] == math.inf:
         return math.inf
     return proven_epsilon(float(renyi_orders()[best]), float(told[best]), room)
@@ -230,10 +236,10 @@ def delta(loss: Loss, epsilon: float) -> float:
     told = found.upper_bound * (1 + MARGIN)
     if not told.any():
         return found.delta
-    best = int(np.nanargmin(renyi_log_delta(renyi_orders(), told / (renyi_orders() - 1), epsilon)))
+    best = int(np.nanargmin(renyi_log_delta(renyi_orders(), _divergences(told), epsilon)))
     if told[best] == math.inf:
         return 1.0
-    distance = proven_distance(float((told / (renyi_orders() - 1)).min()) * (1 + MARGIN))
+    distance = proven_distance(float(_divergences(told).min()) * (1 + MARGIN))
     proven = min(distance, proven_delta(float(renyi_orders()[best]), float(told[best]), epsilon))
     return min(1.0, double_above(Fraction(found.delta) + Fraction(min(proven, 1.0))))
 
@@ -348,7 +354,7 @@ def _choose() -> Array:
 def _binomial(rate: float, rest: float, moments: Array) -> Array:
     """For each whole order a from 2 on, the sum over k >= 2 of C(a, k) rest^{a - k} rate^k (exp(moments[k]) - 1)."""
     order, k = np.arange(2.0, _WHOLE + 1)[:, None], np.arange(2.0, _WHOLE + 1)
-    with np.errstate(divide="ignore", over="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # no term where k > a is looked at
         grown = np.where(moments < 30, np.log(np.expm1(np.minimum(moments, 30.0))), moments)
         inside = np.maximum(order - k, 0)
         logs = np.log(_choose()[:, 2:]) + inside * math.log(rest) + k * math.log(rate) + grown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -11,8 +12,10 @@ from tests.support.counts import examples
 
 from tacit.aggregates.registry import read_question
 from tacit.engines.duckdb_connection import connect_in_memory
+from tacit.engines.evaluate import evaluate
 from tacit.engines.scalars import write_scalar
 from tacit.engines.sql_statements import write_rows
+from tacit.engines.underflow import guard_scalar
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.compound_plan import plan_question
 from tacit.plan.constants import has_distinct_values
@@ -22,7 +25,7 @@ from tacit.plan.relation import Relation
 from tacit.policy.load import load
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.functions import Function
-from tacit.query.nodes import Call, ColumnReference, Constants, Literal, Projection, Scalar
+from tacit.query.nodes import Call, ColumnReference, Constants, Literal, Projection, Scalar, ToFloat
 from tacit.query.types import Type
 
 TEXT = ColumnReference("t")
@@ -32,7 +35,11 @@ POLICY = load(
         "tables": {
             "people": {
                 "unit": "row",
-                "columns": {"name": {"type": "text"}, "x": {"type": "float", "lower": 0, "upper": 9}},
+                "columns": {
+                    "name": {"type": "text"},
+                    "n": {"type": "int", "lower": 0, "upper": 9},
+                    "x": {"type": "float", "lower": 0, "upper": 9},
+                },
             }
         },
         "analysts": {"ada": {"epsilon": 5}},
@@ -41,7 +48,8 @@ POLICY = load(
 
 
 def call(function: Function, *arguments: Any) -> Scalar:
-    return Call(function, tuple(a if isinstance(a, ColumnReference | Call) else Literal(a) for a in arguments))
+    scalars = (a if isinstance(a, ColumnReference | Call | ToFloat) else Literal(a) for a in arguments)
+    return Call(function, tuple(scalars))
 
 
 # Letters of which one has two capitals, or two small forms, or one that is another letter's: K is the Kelvin sign.
@@ -109,6 +117,34 @@ def test_nothing_is_known_of_what_engines_may_compute_otherwise(scalar, texts):
     assert not is_computed_alike(constants(texts), [scalar])
 
 
+FLOATS = Constants((("a", Type.FLOAT), ("i", Type.INT)), ((Fraction(1, 10**200), 3),))
+TINY, WHOLE = ColumnReference("a"), ToFloat(ColumnReference("i"))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "is_known"),
+    [
+        (TINY, Fraction(1, 2), False),  # 5e-201, and 0 in PostgreSQL
+        (TINY, TINY, False),
+        (call(Function.MULTIPLY, WHOLE, TINY), Fraction(1, 2), False),
+        (call(Function.ADD, TINY, Fraction(1)), call(Function.NEGATE, TINY), False),
+        (WHOLE, TINY, True),
+        (TINY, Fraction(3, 2), True),
+        (Fraction(0), TINY, True),
+        (ColumnReference("i"), 5, True),
+    ],
+)
+def test_a_product_of_floats_is_known_where_no_operand_is_read_as_zero(left, right, is_known):
+    product = call(Function.MULTIPLY, left, right)
+    positive = call(Function.GREATER, product, Fraction(0))
+    assert is_computed_alike(FLOATS, [positive]) == is_known
+    assert is_computed_alike(Projection(FLOATS, (("p", product),), None), []) == is_known
+    assert is_computed_alike(Projection(FLOATS, (("a", TINY),), positive), [TINY]) == is_known
+    guarded = guard_scalar(product, frozenset({"a"}))  # what PostgreSQL computes
+    row = {"a": 1e-200, "i": 3}
+    assert not is_known or evaluate(guarded, row) == evaluate(product, row)
+
+
 LETTERS = "(VALUES ('iii'), ('iiİ'), ('iİi'), ('İii')) AS v(name)"
 
 
@@ -122,6 +158,11 @@ LETTERS = "(VALUES ('iii'), ('iiİ'), ('iİi'), ('İii')) AS v(name)"
         f"people AS p JOIN {LETTERS} ON LENGTH(p.name) BETWEEN LENGTH(LOWER(v.name)) AND LENGTH(LOWER(v.name))",
         f"people AS p WHERE (SELECT v.name FROM {LETTERS} WHERE p.name = LOWER(v.name)) <> 'b'",
         "people AS p JOIN (VALUES (1.5, 2.5)) AS v(lo, hi) ON p.x >= v.lo / 3 AND p.x < v.hi",
+        # 1e-200 * 0.5 is 0 in PostgreSQL, so that one row would find all of the 1900, or all ranges but the first
+        "people AS p JOIN GENERATE_SERIES(0, 1899) AS v(i)"
+        " ON p.n = CASE WHEN (v.i + 1) * 1e-200 * 0.5 > 0 THEN v.i ELSE 1 END",
+        "people AS p JOIN (VALUES (2e-150, 0.5, 2e-150), (4e-150, 0.5, 3e-150)) AS v(a, b, hi)"
+        " ON p.x >= v.a * v.b AND p.x < v.hi",
     ],
 )
 def test_a_join_that_may_find_several_rows_in_some_engine_is_refused(source):
@@ -137,6 +178,7 @@ def test_a_join_that_may_find_several_rows_in_some_engine_is_refused(source):
         "people AS p JOIN (VALUES ('a-1'), ('a-2')) AS v(code) ON p.name = UPPER(SUBSTRING(v.code, 3, 1))",
         "people AS p JOIN (VALUES (0.5, 1.5), (1.5, 9)) AS v(lo, hi) ON p.x >= v.lo AND p.x < v.hi",
         "people AS p JOIN (VALUES (0.5, 1.5), (1.5, 9)) AS v(lo, hi) ON p.x >= v.lo * 2 AND p.x < v.hi + v.hi",
+        "people AS p JOIN GENERATE_SERIES(0, 8) AS v(i) ON p.x >= v.i * 0.5 AND p.x < (v.i + 1) * 0.5",
     ],
 )
 def test_a_join_that_finds_one_row_in_every_engine_is_answered(source):

@@ -8,7 +8,7 @@ stays as it is; so do products of integers, for which the columns that are float
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
@@ -79,6 +79,12 @@ def guard_clipped_products(node: ClippedAggregation, tables: Mapping[str, FloatC
         keys=tuple(replace(key, scalar=guard_scalar(key.scalar, floats)) for key in node.keys),
         vectors=change_measures(node.vectors, lambda measure: _measure(measure, floats)),
     )
+
+
+def guards_products(rows: RelationalNode, scalars: Iterable[Scalar]) -> bool:
+    """Whether a product is guarded in rows of constants, or in scalars of them."""
+    guarded, floats = _rows(rows, {})
+    return guarded != rows or any(guard_scalar(scalar, floats) != scalar for scalar in scalars)
 
 
 def is_float(scalar: Scalar, floats: FloatColumns) -> bool:

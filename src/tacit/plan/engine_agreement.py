@@ -6,14 +6,17 @@ differ: where nothing but what is listed here is computed, of texts whose letter
 UPPER is among it. All else may be several rows, and is refused.
 
 What is listed is exact: it is about integers, dates, conditions and the characters of texts, or is one operation on
-floats that IEEE 754 rounds in one way. Quotients are not listed, since PostgreSQL's have no subnormal numbers, nor are
-logarithms, powers and roots, nor aggregates and windows, whose rows may be in another order.
+floats that IEEE 754 rounds in one way. A product of floats is that only where PostgreSQL computes it as it is written:
+it reads operands next to zero as zero, unless one of both is a whole number or a constant of at least one in size
+(`engines/underflow.py`). Quotients are not listed, since PostgreSQL's have no subnormal numbers, nor are logarithms,
+powers and roots, nor aggregates and windows, whose rows may be in another order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tacit.engines.underflow import guards_products
 from tacit.plan.letter_case import CHANGES_CASE, is_case_known
 from tacit.query.functions import COMPARISONS, CONDITIONS, DATE_PARTS, Function
 from tacit.query.nodes import (
@@ -78,7 +81,9 @@ _ALIKE = (
 def is_computed_alike(rows: RelationalNode, scalars: list[Scalar]) -> bool:
     """Whether every engine has the same rows of constants, and the same values of these scalars of them."""
     inside = _scalars(rows)
-    return inside is not None and _are_alike([*inside, *scalars], list_texts(rows))
+    if inside is None or guards_products(rows, scalars):
+        return False
+    return _are_alike([*inside, *scalars], list_texts(rows))
 
 
 def is_distinct_alike(rows: RelationalNode, scalars: list[Scalar]) -> bool:

@@ -38,9 +38,11 @@ from tacit.query.nodes import (
     Call,
     Clamp,
     ColumnReference,
+    Constants,
     ExactStatistic,
     GroupKey,
     Literal,
+    Projection,
     Quantize,
     Scalar,
     Scan,
@@ -304,6 +306,22 @@ def test_a_database_of_another_encoding_is_no_source(place):
     place.do(f"CREATE DATABASE {name} ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
     with pytest.raises(DataError, match="has the encoding LATIN1"):
         PostgresEngine([], place.dsn(dbname=name))
+
+
+@pytest.mark.parametrize(("version_with_all", "capital"), [(10**9, "é"), (0, "É")])
+def test_letters_of_constants_change_as_those_of_columns(version_with_all, capital, place, monkeypatch):
+    # The database's own collation has a capital of é in every version, as a Turkish one has another of i.
+    name = f"unicode{next(_names)}"
+    place.do(f"CREATE DATABASE {name} LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8' TEMPLATE template0")
+    monkeypatch.setattr("tacit.engines.postgres._UNICODE_CASE_VERSION", version_with_all)
+    engine = PostgresEngine([], place.dsn(dbname=name))
+    rows = Constants((("t", Type.TEXT), ("i", Type.INT)), (("éi", 1), (None, 2)))
+    written = Call(Function.CONCAT, (Call(Function.TO_TEXT, (ColumnReference("i"),)), Literal("é")))
+    texts = {"stored": ColumnReference("t"), "said": Literal("éi"), "written": written}
+    capitals = tuple((here, Call(Function.UPPER, (text,))) for here, text in texts.items())
+    found = engine.read(Projection(rows, capitals), 9)
+    assert found == [(f"{capital}I", f"{capital}I", f"1{capital}"), (None, f"{capital}I", f"2{capital}")]
+    engine.close()
 
 
 def test_nothing_can_be_written_and_a_question_sees_one_state(place):

@@ -32,6 +32,7 @@ class Dialect:
     escapes: tuple[tuple[str, str], ...] = _QUOTES  # inside of a text
     real: str = "CAST({0} AS DOUBLE)"  # a constant
     is_nan: str = "isnan({0})"
+    collated: str = "{0}"  # a text that is not stored: letter by letter
     types: Mapping[Type, str] = field(default_factory=dict, hash=False)
     calls: Mapping[Function, str] = field(default_factory=dict, hash=False)  # where they differ from engines/scalars.py
     like: Callable[[Dialect, str, str], str] = lambda dialect, value, pattern: dialect.plainly_like(value, pattern)
@@ -125,6 +126,9 @@ POSTGRES = Dialect(
     "PostgreSQL",
     real="CAST('{0}' AS DOUBLE PRECISION)",
     is_nan="({0} = CAST('NaN' AS DOUBLE PRECISION))",
+    # As columns are read (`engines/relations.py`). A function of texts has their collation, so no text has that of the
+    # database, in which UPPER('i') may be İ. In "C", LOWER and UPPER change the letters A to Z alone.
+    collated='{0} COLLATE "C"',
     types={
         Type.INT: "BIGINT",
         Type.FLOAT: "DOUBLE PRECISION",
@@ -161,7 +165,7 @@ POSTGRES = Dialect(
     finite=True,
 )
 
-# From version 17 on there is a collation in which LOWER and UPPER know all letters, the same ones in every country.
+# From version 17 on there is a collation in which LOWER and UPPER know all letters, the same ones in every database.
 POSTGRES_17 = replace(
     POSTGRES,
     calls={

@@ -68,7 +68,7 @@ def write_literal(value: object, dialect: Dialect = DUCKDB) -> str:
         case Fraction():
             return dialect.real.format(repr(float(value)))
         case str():
-            return dialect.text(value)
+            return dialect.collated.format(dialect.text(value))
         case datetime.date() if not isinstance(value, datetime.datetime):
             return f"DATE '{value.isoformat()}'"
     raise AssertionError(f"no literal: {value!r}")
@@ -212,7 +212,7 @@ def _call(function: Function, nodes: tuple[Scalar, ...], dialect: Dialect) -> st
         case Function.POSITION:
             return f"CAST({dialect.position}({arguments[0]}, {arguments[1]}) AS BIGINT)"
         case Function.TO_TEXT:
-            return f"CAST({arguments[0]} AS {dialect.types[Type.TEXT]})"
+            return dialect.collated.format(f"CAST({arguments[0]} AS {dialect.types[Type.TEXT]})")
         case Function.DATE_TRUNC:
             return f"CAST(date_trunc({arguments[0]}, {arguments[1]}) AS DATE)"
         case Function.DAYS:

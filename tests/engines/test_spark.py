@@ -112,6 +112,22 @@ def test_a_text_that_is_none_and_dates_that_python_has_not_are_null(spark):
     engine.close()
 
 
+def test_letters_change_alike_whatever_the_language_of_the_machine(spark, engine):
+    texts = ["Iı", "ıI", "iİé", "Ìé", "άα", "I"]
+    found = engine([(text,) for text in texts], "t STRING", shape(t="text"))
+    cases = tuple(Call(function, (ColumnReference("t"),)) for function in (Function.LOWER, Function.UPPER))
+    keys = tuple(GroupKey(scalar, None) for scalar in cases)
+    node = Aggregation(Scan("t", (("t", "t"),)), None, None, keys, ContributionBounds(9, 9), (COUNT,))
+    locale = spark.sparkContext._jvm.java.util.Locale
+    own = locale.getDefault()
+    try:
+        for language in ("tr", "lt", "el"):
+            locale.setDefault(locale.forLanguageTag(language))
+            assert found.run(node) == {(text.lower(), text.upper()): (1,) for text in texts}, language
+    finally:
+        locale.setDefault(own)
+
+
 def test_tables_of_a_catalog_are_found_and_a_missing_one_is_said(spark):
     from tacit.engines.spark import SparkEngine
 

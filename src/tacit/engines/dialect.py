@@ -203,6 +203,9 @@ SPARK = Dialect(
         Function.WEEK: "CAST(weekofyear({0}) AS BIGINT)",
         Function.DAY_OF_YEAR: "CAST(dayofyear({0}) AS BIGINT)",
         Function.ISO_YEAR: "CAST(extract(YEAROFWEEK FROM {0}) AS BIGINT)",
+        # Of a text in Spark's own collation they follow the language of the machine: I is a capital ı in Turkish.
+        Function.LOWER: "lower({0} COLLATE UNICODE) COLLATE UTF8_BINARY",
+        Function.UPPER: "upper({0} COLLATE UNICODE) COLLATE UTF8_BINARY",
         Function.DATE_TRUNC: "trunc({1}, {0})",
         Function.DAYS: "CAST(datediff({0}, {1}) AS BIGINT)",
     },

@@ -1,7 +1,8 @@
 """Texts whose letters every engine changes in the same way, so that LOWER and UPPER of them are known without it.
 
 Of ß the capital is two letters to some, and the small form of Σ depends on where it stands. PostgreSQL before version
-17 changes the letters A to Z alone. A letter that this Python does not know yet may have another case in an engine.
+17 changes the letters A to Z alone. A letter that this Python does not know yet may have another case in an engine. The
+language of a database or of a machine, in which ı may be the small form of I, decides nothing (`engines/dialect.py`).
 """
 
 from __future__ import annotations

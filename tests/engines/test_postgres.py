@@ -18,8 +18,9 @@ import pytest
 from tests.support.forks import fork, outcome
 
 import tacit
+from tacit.aggregates.registry import read_question
 from tacit.curator.resources import open_engine
-from tacit.curator.tables import check_join_columns
+from tacit.curator.tables import check_join_columns, table_schemas
 from tacit.engines.base import TableSchema
 from tacit.engines.deadline import time_limit
 from tacit.engines.dialect import POSTGRES
@@ -30,6 +31,7 @@ from tacit.engines.scalars import write_scalar
 from tacit.engines.source_columns import SourceColumn
 from tacit.engines.underflow import guard_scalar
 from tacit.errors import DataError, Failed, ParameterError
+from tacit.plan.bind_question import plan_for
 from tacit.policy.load import load
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.functions import Function
@@ -321,6 +323,43 @@ def test_letters_of_constants_change_as_those_of_columns(version_with_all, capit
     capitals = tuple((here, Call(Function.UPPER, (text,))) for here, text in texts.items())
     found = engine.read(Projection(rows, capitals), 9)
     assert found == [(f"{capital}I", f"{capital}I", f"1{capital}"), (None, f"{capital}I", f"2{capital}")]
+    engine.close()
+
+
+# z and y are NULL in every row, which makes them columns of texts to PostgreSQL.
+EMPTY = "(SELECT who, x, b, CASE WHEN x > 1 THEN NULL END AS z, COALESCE(NULL, NULL) AS y FROM t) AS s"
+STACKED = "(SELECT who, x, NULL AS z FROM t UNION ALL SELECT who, x, NULL AS z FROM t) AS s"
+WINDOWS = "OVER (PARTITION BY who ORDER BY x)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"SELECT SUM(CASE WHEN x > 1 THEN z ELSE x END), SUM(COALESCE(y, z, x)) FROM {EMPTY}",
+        f"SELECT COUNT(*) FROM {EMPTY} WHERE COALESCE(z, b) AND z IS NULL",
+        f"SELECT COUNT(DISTINCT CASE WHEN b THEN who ELSE z END) FROM {EMPTY}",
+        f"SELECT SUM(COALESCE(z, x)) FROM {STACKED}",
+        f"SELECT SUM(COALESCE(k, x)) FROM (SELECT who, z AS k, MAX(x) AS x FROM {EMPTY} GROUP BY who, z) AS g",
+        f"SELECT SUM(COALESCE(k, x)) FROM (SELECT who, x, LAG(z) {WINDOWS} AS k FROM {EMPTY}) AS g",
+        f"SELECT SUM(k) FROM (SELECT who, LAG(z, 1, x) {WINDOWS} AS k FROM {EMPTY}) AS g",
+        f"SELECT SUM(k) FROM (SELECT who, LAG(x, 1, z) {WINDOWS} AS k FROM {EMPTY}) AS g",
+        f"SELECT COUNT(*) FROM t LEFT JOIN {EMPTY} ON t.who = s.who WHERE CASE WHEN t.b THEN s.z ELSE s.x END = 1",
+        f"SELECT COUNT(*) FROM t FULL JOIN {EMPTY} ON t.who = s.who WHERE CASE WHEN t.b THEN s.z ELSE t.x END = 1",
+        "SELECT COUNT(*) FROM t JOIN (SELECT k, NULL AS z FROM (VALUES (1), (2)) AS v(k)) AS w ON t.x = COALESCE(z, k)",
+        "SELECT COUNT(DISTINCT u) FROM (SELECT NULL AS u FROM t UNION ALL SELECT NULL AS u FROM t"
+        " UNION ALL SELECT who AS u FROM t) AS s",
+    ],
+)
+def test_what_is_always_null_goes_with_any_type(text, place):
+    rows = [{"who": n // 2, "x": n % 3, "b": n % 2 == 0} for n in range(6)]
+    place.do("CREATE TABLE t (who BIGINT, x BIGINT, b BOOLEAN)")
+    place.do(*(f"INSERT INTO t VALUES ({row['who']}, {row['x']}, {row['b']})" for row in rows))
+    columns = {"x": {"type": "int", "lower": 0, "upper": 2}, "b": {"type": "bool"}}
+    table = {"unit": "who", "people": "p", "max_groups": 1, "max_rows_per_group": 9, "columns": columns}
+    policy = load({"privacy": {"epsilon": 1}, "tables": {"t": table}, "analysts": {"ada": {"epsilon": 1}}})
+    exact = plan_for(read_question(text), policy, 1).exact
+    engine = PostgresEngine(table_schemas(policy), place.dsn())
+    assert engine.run(exact) == ReferenceEngine({"t": rows}).run(exact)
     engine.close()
 
 

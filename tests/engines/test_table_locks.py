@@ -117,6 +117,26 @@ def test_a_server_that_cannot_be_reached_locks_nothing(database, tmp_path):
         assert curator.analyst("ada").budget.remaining == 98  # both are charged
 
 
+UNTYPED = "CASE WHEN x > 1 THEN z ELSE x END"
+
+
+@pytest.mark.parametrize("chosen", [f"SUM({UNTYPED})", f"COUNT(*), MEDIAN({UNTYPED})"])
+def test_a_statement_that_the_server_cannot_read_locks_nothing(chosen, database, tmp_path, monkeypatch):
+    # z is NULL, and a text to PostgreSQL, where it is not written in the place of each operand. The statement of a
+    # median comes after one that can be read, and no row decides which of them can.
+    url, _ = database
+    nulls = "(SELECT who, x, CASE WHEN x > 3 THEN NULL END AS z FROM visits) AS s"
+    with tacit.open(policy(tmp_path, url)) as curator:
+        ada = curator.analyst("ada")
+        with monkeypatch.context() as patched:
+            patched.setattr("tacit.engines.postgres.write_bare_nulls", lambda node: node)
+            with pytest.raises(Failed):
+                ada.ask(f"SELECT {chosen} FROM {nulls}", epsilon=1)
+        assert curator.ledger.locks() == {}
+        ada.ask(f"SELECT {chosen} FROM {nulls}", epsilon=2)
+        assert ada.budget.remaining == 97  # both are charged
+
+
 def test_a_server_that_is_lost_after_a_statement_was_sent_locks(database, tmp_path):
     url, run = database
     with tacit.open(policy(tmp_path, url)) as curator:

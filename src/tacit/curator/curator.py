@@ -281,7 +281,7 @@ class Curator:
     def note_failure(self, claim: Reservation, cause: BaseException) -> bytes | None:
         """Record that a charge came to nothing. The cause goes to the owner's log, never to the analyst.
 
-        Live tables that the question reads are locked, unless no statement was sent (`ledger/table_locks.py`).
+        Live tables that the question reads are locked, unless no statement was run (`ledger/table_locks.py`).
 
         Parameters
         ----------

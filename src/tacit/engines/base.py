@@ -39,8 +39,8 @@ class TableSchema:
 
 
 class NothingSent(RuntimeError):
-    """A call failed before any statement of it was sent. Where no call of the question came before, no row can be the
-    cause (`engines/one_run.py`).
+    """A call failed before any statement of it was run: none was sent, or the server refused its text. Where no call of
+    the question came before, no row can be the cause (`engines/one_run.py`).
     """
 
 

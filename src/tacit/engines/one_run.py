@@ -1,4 +1,4 @@
-"""An engine for one run of a question, which remembers whether any of its statements was sent."""
+"""An engine for one run of a question, which remembers whether any of its statements was run."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ T = TypeVar("T")
 
 
 class ConnectionLost(RuntimeError):
-    """A statement of a question could not be sent after others were: rows that these read may be the cause."""
+    """A statement of a question could not be run after others were: rows that these read may be the cause."""
 
 
 class OneRun:
     """Calls an engine for one run, of which each call may be a transaction of its own.
 
-    **Theorem.** A `NothingSent` that leaves it says that no statement of the run was sent, whichever call it comes
+    **Theorem.** A `NothingSent` that leaves it says that no statement of the run was run, whichever call it comes
     from. Proof: it is passed on only while every call before it ended in one.
     """
 

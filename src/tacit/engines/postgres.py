@@ -12,15 +12,17 @@ import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import Any
 
+from tacit.engines.bare_nulls import write_bare_nulls, write_bare_nulls_of_clipped, write_bare_nulls_of_rows
 from tacit.engines.base import GroupedMeasures, NothingSent, TableSchema
 from tacit.engines.deadline import seconds_left
 from tacit.engines.dialect import POSTGRES, POSTGRES_17
 from tacit.engines.left_out import LeftOut
 from tacit.engines.limit_joins import limit_clipped_joins, limit_joins
 from tacit.engines.profile_statements import run_profile
-from tacit.engines.run_statements import StatementRunner, run_aggregation
+from tacit.engines.run_statements import run_aggregation
 from tacit.engines.source_columns import SourceColumn
 from tacit.engines.sql_statements import write_some_rows
 from tacit.engines.underflow import FloatColumns, guard_clipped_products, guard_products
@@ -62,6 +64,9 @@ _SETTINGS = {
     "DateStyle": "ISO, YMD",
     "jit": "off",  # its time depends on what the planner expects of the rows
 }
+# A feature that the server lacks, a constant or a text that it cannot read, and one that is too long for it.
+_REFUSALS = ("0A", "22", "42", "54")
+_CHANGED = (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn)  # since it was opened: for the owner to see
 _LIMIT = "SELECT set_config('statement_timeout', %s, true)"
 _WRITABLE = "SELECT has_table_privilege(CAST(%s AS regclass), 'INSERT, UPDATE, DELETE, TRUNCATE')"
 
@@ -102,15 +107,17 @@ class PostgresEngine:
 
     def run(self, aggregation: Aggregation) -> GroupedMeasures:
         """For each group that has rows, its keys and the cell of each measure, all over one state of the tables."""
-        node = guard_products(limit_joins(aggregation), self._list_floats())
+        node = guard_products(write_bare_nulls(limit_joins(aggregation)), self._list_floats())
         with self._snapshot() as connection:
-            return run_aggregation(node, self._sources, self._dialect, self._run_within_limit(connection))
+            run = _Statements(connection, self._timeout)
+            return run_aggregation(node, self._sources, self._dialect, run, run.prepare)
 
     def profile(self, aggregation: ClippedAggregation) -> ContributionProfile:
         """How many units there are of each L1 norm, and what those of a norm add, by one statement."""
-        node = guard_clipped_products(limit_clipped_joins(aggregation), self._list_floats())
+        bare = write_bare_nulls_of_clipped(limit_clipped_joins(aggregation))
+        node = guard_clipped_products(bare, self._list_floats())
         with self._snapshot() as connection:
-            return run_profile(node, self._sources, self._dialect, self._run_within_limit(connection))
+            return run_profile(node, self._sources, self._dialect, _Statements(connection, self._timeout))
 
     def _list_floats(self) -> dict[str, FloatColumns]:
         """The columns of each table that are floats."""
@@ -119,21 +126,11 @@ class PostgresEngine:
             for table, kinds in self._kinds.items()
         }
 
-    def _run_within_limit(self, connection: Connection) -> StatementRunner:
-        """Runs statements of a question, for as long as is left of its time."""
-
-        def rows(statement: str) -> list[tuple[Any, ...]]:
-            left = seconds_left()
-            if left is not None and left < self._timeout:  # for this transaction only
-                connection.execute(_LIMIT, (f"{max(1, round(left * 1000))}ms",))
-            return connection.execute(statement.encode()).fetchall()
-
-        return rows
-
     def read(self, rows: RelationalNode, most: int) -> list[tuple[Any, ...]]:
         """The rows of a node over public tables, at most so many of them, in no order."""
+        statement = write_some_rows(write_bare_nulls_of_rows(rows), most, self._sources, self._dialect)
         with self._snapshot() as connection:
-            return connection.execute(write_some_rows(rows, most, self._sources, self._dialect).encode()).fetchall()
+            return connection.execute(statement.encode()).fetchall()
 
     def is_unique(self, table: str, *columns: str) -> bool:
         """Whether no two rows have the same values in all these columns, as they are read; NULL is no value."""
@@ -206,6 +203,49 @@ class PostgresEngine:
         row = connection.execute(_WRITABLE, (named,)).fetchone()
         if row is not None and row[0]:
             _log.warning("the role of %s may write to %s: name one that can only read", self._place, named)
+
+
+class _Statements:
+    """Runs the statements of a call, for as long as is left of the question's time.
+
+    **Rule.** The server reads the texts of statements before the first of them is run. PREPARE reads no row, so where
+    it is refused, the text is the cause, and no row is.
+    """
+
+    def __init__(self, connection: Connection, timeout: float) -> None:
+        self._connection, self._timeout = connection, timeout
+        self._prepared: dict[str, str] = {}
+        self._numbers, self._has_run = count(1), False
+
+    def prepare(self, statements: Iterable[str]) -> None:
+        """Have the server read statements, of which none was run."""
+        for statement in dict.fromkeys(statements):
+            name = f"tacit_{next(self._numbers)}"
+            self._limit_time()
+            try:
+                self._connection.execute(f"PREPARE {name} AS {statement}".encode())
+            except psycopg.Error as error:
+                is_refused = (error.sqlstate or "").startswith(_REFUSALS) and not isinstance(error, _CHANGED)
+                if self._has_run or not is_refused:
+                    raise
+                raise NothingSent from error
+            self._prepared[statement] = name
+
+    def __call__(self, statement: str) -> list[tuple[Any, ...]]:
+        """The rows of a statement."""
+        if statement not in self._prepared:
+            self.prepare([statement])
+        self._limit_time()
+        self._has_run = True
+        name = self._prepared.pop(statement)
+        rows = self._connection.execute(f"EXECUTE {name}".encode()).fetchall()
+        self._connection.execute(f"DEALLOCATE {name}".encode())
+        return rows
+
+    def _limit_time(self) -> None:
+        left = seconds_left()
+        if left is not None and left < self._timeout:  # for this transaction only
+            self._connection.execute(_LIMIT, (f"{max(1, round(left * 1000))}ms",))
 
 
 def read_columns(dsn: str) -> dict[str, list[SourceColumn]]:

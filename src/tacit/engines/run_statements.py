@@ -21,9 +21,16 @@ StatementRunner = Callable[[str], Iterable[tuple[Any, ...]]]
 
 
 def run_aggregation(
-    node: Aggregation, sources: sql_statements.TableExpressions, dialect: Dialect, run: StatementRunner
+    node: Aggregation,
+    sources: sql_statements.TableExpressions,
+    dialect: Dialect,
+    run: StatementRunner,
+    prepare: Callable[[Iterable[str]], None] | None = None,
 ) -> GroupedMeasures:
-    """For each group that has rows, its keys and the cell of each measure."""
+    """For each group that has rows, its keys and the cell of each measure.
+
+    `prepare` is handed all statements before the first is run.
+    """
     node = leave_out_groups(node)
     size, measures = len(node.keys), node.measures
     histograms = [i for i, measure in enumerate(measures) if measure.function == "histogram"]
@@ -33,16 +40,20 @@ def run_aggregation(
     )
     if size == 0:
         groups[()]  # without keys there is one group, even of no rows
-    if plain or not histograms:
-        rows = list(run(sql_statements.write_aggregation(node, sources, dialect, quick=True)))
+    listed = {i: sql_statements.write_histogram(node, measures[i], sources, dialect) for i in histograms}
+    added = [sql_statements.write_aggregation(node, sources, dialect, quick=True)] if plain or not histograms else []
+    if prepare is not None:
+        prepare([*added, *listed.values()])
+    for statement in added:
+        rows = list(run(statement))
         if any(number is None for row in rows for number in row[size:]):  # a group of very many rows
             rows = list(run(sql_statements.write_aggregation(node, sources, dialect)))
         for row in rows:
             cells = groups[row[:size]]
             for i, number in zip(plain, row[size:], strict=False):
                 cells[i] = to_exact_integer(number)
-    for i in histograms:
-        for row in run(sql_statements.write_histogram(node, measures[i], sources, dialect)):
+    for i, statement in listed.items():
+        for row in run(statement):
             cells = groups[row[:size]]
             if row[size] is not None:
                 cells[i][row[size]] = to_exact_integer(row[size + 1])

@@ -9,7 +9,7 @@ run of it may go on, in this process or another, because only one holder is know
 of four ways, and which of them is known from the ledger and from the process that runs it:
 
 - with an answer: a COMMIT, or an answer that the ledger could not store, whose size and no more of it anyone sees;
-- before any statement was sent to the engine, or before it began: nothing of the table was read;
+- before any statement was run by the engine, or before it began: nothing of the table was read;
 - with any other failure: an error of the engine, a limit of time, an error while noise is added, an interrupt;
 - never: its process is gone, or cannot be shown to run.
 
@@ -32,9 +32,10 @@ answers and the times, the whole sequence is thus a function of k, which is one 
 run: n + 1 sequences. A crash changes nothing: LOCK and FAIL are one transaction, and as long as it is not written, the
 charge is open and in flight nowhere, so that the rule locks the table before anything else is charged.
 
-For several tables the counts multiply, and the bits add up. A run that fails before any statement is sent reads no row;
-it may show that a server is down. Where an earlier run has brought the server down, that one fails too. A run whose
-charge was settled meanwhile with the stored answer to the same question shows that answer, whatever becomes of it.
+For several tables the counts multiply, and the bits add up. A run that fails before any statement is run reads no row;
+it may show that a server is down, or that it cannot read the text of a statement. Where an earlier run has brought the
+server down, that one fails too. A run whose charge was settled meanwhile with the stored answer to the same question
+shows that answer, whatever becomes of it.
 
 >>> sorted(read_tables(Entry(2, "", EntryKind.RESERVE, note=encode_tables({"visits", "stays"}))))
 ['stays', 'visits']
@@ -50,7 +51,7 @@ from dataclasses import dataclass
 from tacit.errors import ErrorCode, Refused
 from tacit.ledger.entries import Entry, EntryKind
 
-UNSENT = "unsent"  # the note of a FAIL before which no statement was sent
+UNSENT = "unsent"  # the note of a FAIL before which no statement was run
 UNSTORED = "unstored"  # that of one whose answer could not be stored
 ABANDONED = "the process that ran it ended"
 INTERRUPTED = "interrupted"

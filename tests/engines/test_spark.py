@@ -208,6 +208,10 @@ def test_a_padded_text_is_not_stored_like_a_plain_one(spark):
             engine = SparkEngine([shape(unit=unit, x="int")], spark, source="spark_catalog.padded")
             assert engine.written_as("t", unit) == written
             engine.close()
+        for declared in (shape(who="text", v="text"), shape(unit="who", v="text")):  # the blanks are read as none
+            engine = SparkEngine([declared], spark, source="spark_catalog.padded")
+            assert engine.run(by("who", "v")) == {("ab", "ab"): (1,)}
+            engine.close()
     finally:
         spark.sql("DROP SCHEMA padded CASCADE")
 

@@ -289,10 +289,11 @@ def _read_declared_columns(shape: TableSchema, frame: DataFrame, view: str) -> t
 
 def _read(column: str, kind: Type, stored: str, zone: str) -> str:
     """A column in its declared type. Dates outside the years 1 to 9999, which Python has not, are NULL, and so are
-    texts that are not UTF-8."""
+    texts that are not UTF-8. The blanks that Spark pads CHAR with are none of the text, as in PostgreSQL."""
     match kind:
         case Type.TEXT:
-            return f"try_validate_utf8(CAST({column} AS STRING))"
+            text = f"CAST({column} AS STRING)"
+            return f"try_validate_utf8({f'rtrim({text})' if _family(stored) == 'char' else text})"
         case Type.TIMESTAMP:
             return _read_timestamp(column, stored, zone)
         case Type.DATE if stored in _MOMENTS:

@@ -290,6 +290,28 @@ def test_a_process_that_is_killed_while_it_runs_a_question_locks_what_it_reads(p
     assert in_order(place)
 
 
+@rarely_on_postgres
+def test_what_is_known_of_one_run_says_nothing_of_the_next(place, monkeypatch):
+    # This process could not store the answer of the first run, and let go. The second run dies with its process.
+    with Ledger(place, LIMITS) as ledger:
+        claim = ledger.reserve("ada", ONE, "a", tables=VISITS)
+        with ledger.hold(claim), monkeypatch.context() as patch:
+            patch.setattr(ledger.store, "write", _full)
+            with pytest.raises(LedgerError):
+                ledger.commit(claim, b"a")
+
+        def life() -> int:
+            with Ledger(place, LIMITS) as other, other.hold(other.reserve("ada", ONE, "a", tables=VISITS)):
+                os.kill(os.getpid(), signal.SIGKILL)
+            return 0
+
+        assert outcome(in_child(life)) == -signal.SIGKILL
+        for analyst, key in (("bo", "b"), ("ada", "a")):
+            assert is_locked(lambda a=analyst, k=key: ledger.reserve(a, ONE, k, tables=VISITS))
+        assert kinds(ledger)[1:] == [EntryKind.RESERVE, EntryKind.RESUME, EntryKind.LOCK, EntryKind.FAIL]
+    assert in_order(place)
+
+
 def test_a_process_that_runs_is_left_alone(place):
     ready, go = os.pipe(), os.pipe()
 

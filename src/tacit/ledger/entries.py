@@ -149,3 +149,4 @@ class Reservation:
     stored: bytes | None
     receipt: Receipt
     tables: frozenset[str] = frozenset()  # the live ones that the question reads
+    run: str = ""  # the hash of the RESERVE or RESUME that began the work; none where the answer was stored

@@ -119,8 +119,9 @@ class Ledger(LedgerReader):
         self._witness = witness
         self._patience = patience
         self._flying: set[int] = set()  # the claims that are worked on through this object
-        # Open claims whose run never began, or gave an answer that could not be written.
-        self._unfailed: set[int] = set()
+        # Runs of this object that never began, or gave an answer that could not be written. The hash of what began a
+        # run names no other one, whoever resumes the same charge.
+        self._unfailed: set[str] = set()
         self._process = os.getpid()
         self._turns = GroupCommit(self._writing)
         try:
@@ -246,7 +247,7 @@ class Ledger(LedgerReader):
         try:
             shown, entry = self._turns.take(settle)
         except BaseException as error:
-            self._unfailed.add(claim.entry)  # no row is the cause
+            self._unfailed.add(claim.run)  # no row is the cause
             depends_on_bytes = is_handed_over or isinstance(error, MemoryError)  # which they fill before that too
             if not depends_on_bytes or not isinstance(error, Exception):
                 raise
@@ -254,7 +255,7 @@ class Ledger(LedgerReader):
             shown, entry = self._fail_unstored(claim, hash_answer(answer), error)
         self._flying.discard(claim.entry)
         receipt = replace(claim.receipt, head=entry.hash, signature=self._signature(entry.hash))
-        return replace(claim, stored=shown, receipt=receipt)
+        return replace(claim, stored=shown, receipt=receipt, run="")
 
     def fail(self, claim: Reservation, *, cause: str = "", sent: bool = True) -> bytes | None:
         """Write down that no answer came of a claim. The charge stays: a refund that depends on data is a leak.
@@ -329,7 +330,7 @@ class Ledger(LedgerReader):
 
     def _let_go(self, book: LedgerTransaction, claim: Reservation) -> None:
         """Nobody works on a claim any longer, of which no outcome is known."""
-        failed = claim.tables and claim.entry not in self._unfailed and book.settlement(claim.entry) is None
+        failed = claim.tables and claim.run not in self._unfailed and book.settlement(claim.entry) is None
         if failed:
             append_failure(book, _load_reserve_entry(book, claim), INTERRUPTED, self._key)
         else:
@@ -414,13 +415,15 @@ class Ledger(LedgerReader):
                 self._check_key(book)
                 failures = write_failures(book, self._key)
                 yield book
-                self._flying |= book.taken  # before others can see them
+                self._flying |= book.taken.keys()  # before others can see them
+            self._unfailed.difference_update(book.taken.values())
             forget_failures(failures)
             last = book.last
             if self._witness is not None and last is not None and (seen is None or last.sequence > seen.sequence):
                 self._note(last)
         except BaseException:
-            self._flying -= book.taken if book is not None else set()
+            if book is not None:
+                self._flying -= book.taken.keys()
             raise
 
     def _check_key(self, book: LedgerTransaction) -> None:
@@ -439,7 +442,7 @@ class Ledger(LedgerReader):
         """Whoever asked was interrupted and works on nothing."""
         if claim is not None:
             self._flying.discard(claim.entry)
-            self._unfailed.add(claim.entry)
+            self._unfailed.add(claim.run)
 
     def _claim(self, book: LedgerTransaction, asked: ChargeRequest, *, patient: bool) -> Reservation | None:
         """The claim on an answer, or None where it is in flight and worth waiting for."""
@@ -511,29 +514,32 @@ class Ledger(LedgerReader):
         if entry is None:
             admit(asked.cost, asked.analyst, guards.own, guards.shared)
             note = encode_tables(asked.tables)
-            entry = self._write(
+            entry = run = self._write(
                 book, EntryKind.RESERVE, asked, charge=asked.cost, month=guards.month, shared=1, note=note
             )
         else:
             if asked.tables and self._has_run(book, entry, dict(open_claims)[entry], me):
                 raise _busy_error()
             resumed = replace(asked, request="") if named is not None else asked
-            self._write(book, EntryKind.RESUME, resumed, claim=entry.sequence)
-        book.hold(entry, me)
-        self._unfailed.discard(entry.sequence)
-        return self._make_reservation(entry, None, entry, asked, guards)
+            run = self._write(book, EntryKind.RESUME, resumed, claim=entry.sequence)
+        book.hold(entry, me, run)
+        return replace(self._make_reservation(entry, None, entry, asked, guards), run=run.hash)
 
     def _fail_abandoned(self, book: LedgerTransaction, tables: Collection[str]) -> bool:
         """Fail the claims over these tables of which no outcome will come, and lock what they read.
 
-        A holder who let go says that its run did not fail. Any other must be known to run.
+        A holder who let go says that its run did not fail, and so does this object of its own runs. Any other must be
+        known to run. What is known of one run says nothing of the next one of the same charge, which another process
+        may have begun since.
         """
         me, found = self.store.holder(book.session), False
         for claim, holder in book.open_claims():
-            if not holder or not share_table(book.tables_of(claim), tables) or claim.sequence in self._unfailed:
+            if not holder or not share_table(book.tables_of(claim), tables):
                 continue
             flies = claim.sequence in book.taken or any(claim.sequence in each._flying for each in self._siblings())
             if flies or (holder != me and self.store.is_known_alive(book.session, holder)):
+                continue
+            if self._unfailed and book.run_of(claim) in self._unfailed:
                 continue
             append_failure(book, claim, ABANDONED, self._key)
             found = True

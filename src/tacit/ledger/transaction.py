@@ -64,12 +64,13 @@ class Payment:
 class LedgerTransaction:
     """One transaction's ledger. `last` is the last entry, whole and named by the head.
 
-    `taken` are the claims that work begins on in this transaction, and `written` counts what was written in it.
+    `taken` are the claims that work begins on in this transaction, each with its run, and `written` counts what was
+    written in it.
     """
 
     def __init__(self, session: SqlTransaction) -> None:
         self.session = session
-        self.taken: set[int] = set()
+        self.taken: dict[int, str] = {}
         self.written = 0
         self._time = ""
         self._lasts: dict[str, Entry | None] = {}
@@ -336,9 +337,15 @@ class LedgerTransaction:
                 found.append((entry, str(holder)))
         return found
 
-    def hold(self, claim: Entry, holder: str) -> None:
-        """Note who works on a claim."""
-        self.taken.add(claim.sequence)
+    def run_of(self, reserved: Entry) -> str:
+        """The last run of a charge, by the hash of what began it: its RESERVE, or the last RESUME of it."""
+        where = "WHERE key = ? AND who = ? AND kind = 'resume' AND claim = ? ORDER BY sequence DESC LIMIT 1"
+        resumed = self._find(where, (reserved.key, reserved.analyst, reserved.sequence))
+        return (resumed or reserved).hash
+
+    def hold(self, claim: Entry, holder: str, run: Entry) -> None:
+        """Note who works on a claim, and what began the work."""
+        self.taken[claim.sequence] = run.hash
         self._change(
             "INSERT INTO flights (claim, key, holder) VALUES (?, ?, ?)"
             " ON CONFLICT (claim) DO UPDATE SET holder = excluded.holder",

@@ -312,6 +312,20 @@ def test_what_is_known_of_one_run_says_nothing_of_the_next(place, monkeypatch):
     assert in_order(place)
 
 
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+def test_a_charge_that_was_not_shown_to_be_written_locks_nothing(place, witness, monkeypatch):
+    # It is on disk, and the witness could not be told: its run never begins.
+    with Ledger(place, LIMITS, witness=witness) as ledger:
+        with monkeypatch.context() as patch:
+            patch.setattr(witness, "note", lambda last: _full())
+            with pytest.raises(LedgerError):
+                ledger.reserve("ada", ONE, "a", tables=VISITS)
+        ledger.commit(ledger.reserve("bo", ONE, "b", tables=VISITS), b"b")
+        assert ledger.commit(ledger.reserve("ada", ONE, "a", tables=VISITS), b"a").receipt.entry == 2
+        assert ledger.locks() == {}
+    assert in_order(place, witness)
+
+
 def test_a_process_that_runs_is_left_alone(place):
     ready, go = os.pipe(), os.pipe()
 

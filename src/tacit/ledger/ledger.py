@@ -424,6 +424,7 @@ class Ledger(LedgerReader):
         except BaseException:
             if book is not None:
                 self._flying -= book.taken.keys()
+                self._unfailed.update(book.taken.values())  # they never begin, also where they are on disk
             raise
 
     def _check_key(self, book: LedgerTransaction) -> None:

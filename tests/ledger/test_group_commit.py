@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import signal
 import threading
 import time
@@ -101,6 +102,25 @@ def test_an_error_of_one_is_not_an_error_of_the_others(ledger, place, witness):
     for n in (0, 1, 3):
         ledger.commit(found[n].result(), b"12")
     assert ledger._flying == set()
+
+
+def test_a_large_answer_that_does_not_fit_takes_no_other_with_it(tmp_path):
+    # SQLite writes what is below its cache at the commit only. Alone, ada's answer fits.
+    def work() -> int:
+        with Ledger(tmp_path / "ledger", LIMITS) as ledger:
+            asked = ("ben", "a"), ("ada", "b"), ("ben", "c")
+            claims = [ledger.reserve(analyst, TENTH, key) for analyst, key in asked]
+            answers = [b"7", b"41", bytes(1_000_000)]
+            resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
+            works = [lambda c=c, a=a: ledger.commit(c, a) for c, a in zip(claims, answers, strict=True)]
+            errors = [each.exception() for each in together(ledger, works)]
+        return [isinstance(error, LedgerError) for error in errors].index(True)
+
+    assert outcome(in_child(work)) == 2
+    with Ledger(tmp_path / "ledger", LIMITS) as ledger:
+        assert ledger.reserve("ada", TENTH, "b").stored == b"41"
+        assert kinds(ledger).count(EntryKind.COMMIT) == 2
+        assert verify(ledger).problems == ()
 
 
 def test_the_same_question_in_one_transaction_is_charged_once(ledger):

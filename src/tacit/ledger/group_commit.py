@@ -24,11 +24,14 @@ class GroupCommit:
     """Writes for threads in transactions that `writing` opens, many of them in one, in the order in which they came.
 
     **Theorem.** What `take` returns is on disk, and is what its work would have given in a transaction of its own at
-    that moment; every work is written at most once. Proof: one thread leads at a time. It takes works off the list
-    under the lock and does one after the other in one durable transaction, where each finds what those before it wrote,
-    as it would after them. A work that refuses has written nothing, so the others may go on. Where one fails otherwise,
-    the transaction is undone, and each has one of its own: what one thread runs into is no error of the others. A
-    thread leaves once its work is done or, interrupted before that, off the list.
+    that moment; every work is written at most once, or finds what it wrote. Proof: one thread leads at a time. It takes
+    works off the list under the lock and does one after the other in one durable transaction, where each finds what
+    those before it wrote, as it would after them. A work that refuses has written nothing, so the others may go on.
+    Where one fails otherwise, or all are done and their commit fails (a disk may be full with what another one wrote),
+    each has a transaction of its own: what one thread runs into is no error of the others. It is not known of a failed
+    commit that nothing was written, so a work that is done again after it must take what it wrote for its own: a
+    settlement stands, and a charge is taken up. A transaction that cannot begin fails for all alike. A thread leaves
+    once its work is done or, interrupted before that, off the list.
     """
 
     def __init__(self, writing: Callable[[], AbstractContextManager[LedgerTransaction]]) -> None:
@@ -90,24 +93,30 @@ class GroupCommit:
                 while not part.done:
                     self._turn.wait()
 
-    def _write(self, parts: Sequence[_PendingWork[Any]]) -> None:
-        """All in one transaction, or, where that cannot be, each in its own."""
+    def _write(self, parts: Sequence[_PendingWork[Any]]) -> bool:
+        """All in one transaction, or, where that cannot be, each in its own. Return whether one could begin."""
+        begun = False
         try:
             with self._writing() as book:
+                begun = True
                 for part in parts:
                     part.attempt(book, alone=len(parts) == 1)
             for part in parts:
                 part.written = True
-        except _RetryAlone:
-            for part in parts:
-                self._write([part])
         except Exception as error:  # noqa: BLE001 - each thread raises it where it waits
-            for part in parts:
-                part.fail(error)
+            if begun and len(parts) > 1:
+                self._write_each(parts)
+            else:
+                for part in parts:
+                    part.fail(error)
+        return begun
 
-
-class _RetryAlone(Exception):
-    """A work failed, and the others shall not."""
+    def _write_each(self, parts: Sequence[_PendingWork[Any]]) -> None:
+        for number, part in enumerate(parts, 1):
+            if not self._write([part]) and part.error is not None:
+                for other in parts[number:]:
+                    other.fail(part.error)
+                return
 
 
 class _PendingWork(Generic[T]):
@@ -131,11 +140,9 @@ class _PendingWork(Generic[T]):
         try:
             self._outcome = self._work(book)
         except Exception as error:
-            if alone:
-                raise
             refused = isinstance(error, TacitError) and not isinstance(error, LedgerError)
-            if not refused or book.written != before:
-                raise _RetryAlone from error
+            if alone or not refused or book.written != before:
+                raise
             self.fail(error)
 
     def fail(self, error: BaseException) -> None:

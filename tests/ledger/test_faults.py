@@ -23,13 +23,15 @@ from tests.support.forks import in_child, outcome
 import tacit
 from tacit.errors import ErrorCode, Failed, LedgerError
 from tacit.ledger import ledger as ledgers
-from tacit.ledger import sqlite
+from tacit.ledger import pending_failures, sqlite
 from tacit.ledger import witness as witnesses
 from tacit.ledger.entries import EntryKind
+from tacit.ledger.flights import SMALL_ANSWER
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.reader import LedgerReader
 from tacit.ledger.signing import SigningKey
 from tacit.ledger.sqlite import SqliteStore
+from tacit.ledger.transaction import LedgerTransaction
 from tacit.ledger.verify import verify
 from tacit.ledger.witness import Witness
 
@@ -469,20 +471,77 @@ def test_a_failure_that_does_not_fit_either_is_written_before_the_charge_is_resu
             assert verify(again).problems == ()
 
 
-def test_what_another_run_stored_meanwhile_is_shown_and_no_error(pages, tmp_path, monkeypatch):
-    # The moment between a COMMIT that failed and its FAIL: one charge has one outcome all the same.
+@pytest.mark.parametrize("is_large", [False, True])
+def test_what_another_run_stored_meanwhile_is_shown_and_no_error(disk, tmp_path, monkeypatch, is_large):
+    # The moment between a COMMIT that failed and its FAIL: one charge has one outcome all the same. Of a large answer
+    # the other run knows that it was handed over, and not that no one was told of it.
     with Ledger(tmp_path / "ledger", LIMITS, patience=0) as ledger:
         first, second = ledger.reserve("ada", ONE, "1"), ledger.reserve("ada", ONE, "1")
         assert first.entry == second.entry
-        remember = ledgers.remember_failure
+        remember, store = ledgers.remember_failure, LedgerTransaction.store_answer
 
         def late(*given: Any) -> None:
-            ledger.commit(second, b"small")
+            disk.fault = None
+            with pytest.raises(Failed) if is_large else nullcontext():
+                ledger.commit(second, b"small")
             remember(*given)
 
+        def fill(*given: Any) -> None:
+            monkeypatch.setattr(LedgerTransaction, "store_answer", store)
+            disk.fault = ("write", apsw.FullError)
+            store(*given)
+
         monkeypatch.setattr(ledgers, "remember_failure", late)
-        leave_room(ledger, pages, 12)
-        assert ledger.commit(first, bytes(300_000)).stored == b"small"
+        monkeypatch.setattr(LedgerTransaction, "store_answer", fill)
+        if is_large:
+            refused(ErrorCode.LEDGER_FULL, lambda: ledger.commit(first, bytes(2000)))
+        else:
+            assert ledger.commit(first, b"12").stored == b"small"
+        assert ledger.overall().spent.epsilon == grains("1")
+        assert verify(ledger).problems == ()
+
+
+def test_another_process_fails_a_charge_whose_answer_did_not_fit(pages, tmp_path):
+    # The one that remembers this lives on, and could not write it down.
+    place = tmp_path / "ledger"
+    with Ledger(place, LIMITS) as ledger:
+        claim = ledger.reserve("ada", ONE, "1", request="r-1")
+        leave_room(ledger, pages, 0)
+        with ledger.hold(claim):
+            refused(ErrorCode.LEDGER_FULL, lambda: ledger.commit(claim, bytes(300_000)))
+        ledger.store._disconnect()
+        pages[0] = None
+
+        def ask_again() -> int:
+            pending_failures._pending.clear()  # as a process of its own has none of these
+            with Ledger(place, LIMITS, patience=0) as other:
+                with pytest.raises(Failed):
+                    other.reserve("ada", ONE, "1", request="r-1")
+                return other.reserve("ada", ONE, "1").entry
+
+        assert outcome(in_child(ask_again)) == 4  # after the opening, the charge and its FAIL
+        assert verify(ledger).problems == ()
+
+
+@pytest.mark.parametrize("size", [SMALL_ANSWER, SMALL_ANSWER + 1])
+@pytest.mark.parametrize("tables", [[], ["visits"]])
+def test_a_process_that_ends_while_it_stores_a_large_answer(place, monkeypatch, size, tables):
+    # Its size may be why the process or its connection ended: the charge has failed, wherever it is asked again. That
+    # of a small answer goes on, or has failed and locks what it reads.
+    def life() -> int:
+        monkeypatch.setattr(LedgerTransaction, "store_answer", lambda *given: os.kill(os.getpid(), signal.SIGKILL))
+        with Ledger(place, LIMITS) as ledger:
+            ledger.commit(ledger.reserve("ada", ONE, "1", request="r-1", tables=tables), bytes(size))
+        return 0
+
+    assert outcome(in_child(life)) == -signal.SIGKILL
+    with Ledger(place, LIMITS) as ledger:
+        if size > SMALL_ANSWER or tables:
+            with pytest.raises(Failed):
+                ledger.reserve("ada", ONE, "1", request="r-1", tables=tables)
+        else:
+            assert ledger.reserve("ada", ONE, "1", request="r-1").entry == 2
+        assert set(ledger.locks()) == (set(tables) if size == SMALL_ANSWER else set())
         assert ledger.overall().spent.epsilon == grains("1")
         assert verify(ledger).problems == ()
 

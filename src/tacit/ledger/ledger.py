@@ -47,6 +47,7 @@ from tacit.ledger.consistency import (
 from tacit.ledger.entries import ALL_ANALYSTS, ChargeRequest, Entry, EntryKind, Reservation
 from tacit.ledger.epochs import NO_SOURCE, EpochSource, check_epoch
 from tacit.ledger.files import tighten
+from tacit.ledger.flights import SMALL_ANSWER, Flight
 from tacit.ledger.group_commit import GroupCommit
 from tacit.ledger.lock_tables import append_failure, append_settlement, append_unlock
 from tacit.ledger.open_store import open_store
@@ -220,17 +221,30 @@ class Ledger(LedgerReader):
         FAIL says so, which fits where an answer does not. Where a connection was lost in the middle and the answer is
         stored, that stands. Where no FAIL can be written, this process remembers it (`ledger/pending_failures.py`). An
         error before that (a server that cannot be reached, a ledger in use) is the same for every answer: then nothing
-        is written, and the charge may be resumed. So it may after an interrupt or a kill, which come from outside.
+        is written, and the charge may be resumed. So it may after an interrupt, which comes from outside.
+
+        Other processes and hosts know of it too: that an answer is handed over is on disk before its bytes leave, in a
+        transaction of its own, unless it is small (`ledger/flights.py`). Whoever would resume such a charge, because
+        the holder is gone or takes too long, writes a FAIL in its place, and so does another run of it that ends. Each
+        comes after a COMMIT of the answer, which then stands, or before it.
         """
         if claim.stored is not None:
             return claim
         is_handed_over = False
 
-        def settle(book: LedgerTransaction) -> tuple[bytes, Entry]:
+        def hand_over(book: LedgerTransaction) -> None:
+            nonlocal is_handed_over
+            is_handed_over = True  # an error says that the answer is not small
+            if book.settlement(claim.entry) is None and not book.answered_run(claim.entry):
+                book.hand_over(claim.entry, self.store.holder(book.session), claim.run)
+
+        def settle(book: LedgerTransaction) -> tuple[bytes | None, Entry]:
             nonlocal is_handed_over
             reserved = _load_reserve_entry(book, claim)
             stored = book.stored_answer(reserved.question)
             entry = book.settlement(claim.entry)
+            if entry is None and book.answered_run(claim.entry) not in {"", claim.run}:
+                entry = append_settlement(book, EntryKind.FAIL, reserved, note=UNSTORED)
             if entry is None:
                 shown = answer if stored is None else stored
                 entry = append_settlement(book, EntryKind.COMMIT, reserved, hash_answer(shown))
@@ -238,13 +252,14 @@ class Ledger(LedgerReader):
                     is_handed_over = True
                     book.store_answer(entry, reserved.loss, answer)
                 return shown, entry
-            if entry.kind is not EntryKind.COMMIT:
-                raise Failed
-            if stored is None:
+            if entry.kind is EntryKind.COMMIT and stored is None:
                 raise tampering_error("a stored answer is missing")
-            return stored, entry
+            return stored if entry.kind is EntryKind.COMMIT else None, entry
 
+        shown: bytes | None
         try:
+            if len(answer) > SMALL_ANSWER:
+                self._turns.take(hand_over)
             shown, entry = self._turns.take(settle)
         except BaseException as error:
             self._unfailed.add(claim.run)  # no row is the cause
@@ -253,6 +268,8 @@ class Ledger(LedgerReader):
                 raise
             remember_failure(claim, "", UNSTORED)
             shown, entry = self._fail_unstored(claim, hash_answer(answer), error)
+        if shown is None:
+            raise Failed
         self._flying.discard(claim.entry)
         receipt = replace(claim.receipt, head=entry.hash, signature=self._signature(entry.hash))
         return replace(claim, stored=shown, receipt=receipt, run="")
@@ -330,10 +347,10 @@ class Ledger(LedgerReader):
 
     def _let_go(self, book: LedgerTransaction, claim: Reservation) -> None:
         """Nobody works on a claim any longer, of which no outcome is known."""
-        failed = claim.tables and claim.run not in self._unfailed and book.settlement(claim.entry) is None
-        if failed:
-            append_failure(book, _load_reserve_entry(book, claim), INTERRUPTED, self._key)
-        else:
+        reserved = _load_reserve_entry(book, claim)
+        if claim.tables and claim.run not in self._unfailed:
+            append_failure(book, reserved, INTERRUPTED, self._key)
+        elif claim.run == (book.answered_run(claim.entry) or book.run_of(reserved)):  # no other run has it since
             book.release(claim.entry)
 
     def _open(self, limits: BudgetLimits | None) -> BudgetLimits:
@@ -374,9 +391,10 @@ class Ledger(LedgerReader):
             book.record(terms)
             opening = book.opening()
             self._opening = 0 if opening is None else opening.sequence
-            for claim, holder in book.open_claims():
-                if holder and book.tables_of(claim) and not self.store.is_alive(book.session, holder):
-                    append_failure(book, claim, ABANDONED, self._key)
+            for flight in book.flights():
+                is_live = flight.holder and book.tables_of(flight.claim)
+                if is_live and not self.store.is_alive(book.session, flight.holder):
+                    self._fail_flight(book, flight)
         if self._key is not None:
             self._key.mark()  # before anything is signed, and not before there is a ledger that names it
         if self._witness is not None:
@@ -449,6 +467,8 @@ class Ledger(LedgerReader):
         """The claim on an answer, or None where it is in flight and worth waiting for."""
         if asked.tables and self._fail_abandoned(book, asked.tables):
             return None  # the next look finds what was written here
+        if self._is_answered(book, asked, patient=patient):
+            return None
         guards = self._guards(book, asked.analyst)
         named = book.of_request(asked.analyst, asked.request) if asked.request else None
         if named is not None and named.question != asked.question:
@@ -505,22 +525,23 @@ class Ledger(LedgerReader):
         """A question without an answer: wait for whoever asks it, go on with an own charge, or charge it."""
         if asked.tables:
             check_unlocked(book.locks_of(asked.tables), asked.tables)
-        open_claims = [(c, holder) for c, holder in book.open_claims(asked.key) if c.question == asked.question]
+        flights = [each for each in book.flights(asked.key) if each.claim.question == asked.question]
         me = self.store.holder(book.session)
-        entry = next((claim for claim, _ in open_claims if claim.analyst == asked.analyst), None)
-        if patient and any(self._is_flying(book, claim, holder, me) for claim, holder in open_claims):
-            if entry is None:  # refused now: a refusal after the wait would tell when the other's answer came
+        own = next((each for each in flights if each.claim.analyst == asked.analyst), None)
+        if patient and any(self._is_flying(book, each, me) for each in flights):
+            if own is None:  # refused now: a refusal after the wait would tell when the other's answer came
                 admit(asked.cost, asked.analyst, guards.own, None)
             return None
-        if entry is None:
+        if own is None:
             admit(asked.cost, asked.analyst, guards.own, guards.shared)
             note = encode_tables(asked.tables)
             entry = run = self._write(
                 book, EntryKind.RESERVE, asked, charge=asked.cost, month=guards.month, shared=1, note=note
             )
         else:
-            if asked.tables and self._has_run(book, entry, dict(open_claims)[entry], me):
+            if asked.tables and self._has_run(book, own, me):
                 raise _busy_error()
+            entry = own.claim
             resumed = replace(asked, request="") if named is not None else asked
             run = self._write(book, EntryKind.RESUME, resumed, claim=entry.sequence)
         book.hold(entry, me, run)
@@ -534,32 +555,46 @@ class Ledger(LedgerReader):
         may have begun since.
         """
         me, found = self.store.holder(book.session), False
-        for claim, holder in book.open_claims():
+        for flight in book.flights():
+            claim, holder = flight.claim, flight.holder
             if not holder or not share_table(book.tables_of(claim), tables):
                 continue
             flies = claim.sequence in book.taken or any(claim.sequence in each._flying for each in self._siblings())
             if flies or (holder != me and self.store.is_known_alive(book.session, holder)):
                 continue
-            if self._unfailed and book.run_of(claim) in self._unfailed:
+            if not flight.answered and self._unfailed and book.run_of(claim) in self._unfailed:
                 continue
-            append_failure(book, claim, ABANDONED, self._key)
+            self._fail_flight(book, flight)
             found = True
         return found
+
+    def _fail_flight(self, book: LedgerTransaction, flight: Flight) -> None:
+        """Fail a charge whose holder is gone. Where that had an answer, no row is the cause."""
+        append_failure(book, flight.claim, ABANDONED, self._key, unread=UNSTORED if flight.answered else "")
+
+    def _is_answered(self, book: LedgerTransaction, asked: ChargeRequest, *, patient: bool) -> bool:
+        """Whether an answer to the analyst's own charge was handed over. It is waited for, or else the charge fails."""
+        flight = book.own_flight(asked)
+        if flight is None or not flight.answered:
+            return False
+        if not (patient and self._has_run(book, flight, self.store.holder(book.session))):
+            self._fail_flight(book, flight)
+        return True
 
     def _siblings(self) -> list[Ledger]:
         """All objects of this process that are open on this ledger, this one among them."""
         opened = [found() for found in list(_opened.values())]
         return [each for each in opened if each is not None and each.store.name == self.store.name]
 
-    def _is_flying(self, book: LedgerTransaction, claim: Entry, holder: str, me: str) -> bool:
+    def _is_flying(self, book: LedgerTransaction, flight: Flight, me: str) -> bool:
         """Whether an answer may still come of a claim."""
-        flies = claim.sequence in self._flying or claim.sequence in book.taken
-        return flies or (holder != me and self.store.is_alive(book.session, holder))
+        flies = flight.claim.sequence in self._flying or flight.claim.sequence in book.taken
+        return flies or (flight.holder != me and self.store.is_alive(book.session, flight.holder))
 
-    def _has_run(self, book: LedgerTransaction, claim: Entry, holder: str, me: str) -> bool:
+    def _has_run(self, book: LedgerTransaction, flight: Flight, me: str) -> bool:
         """Whether a run of a claim may not have ended, of whichever object of this process or of another."""
-        siblings = any(claim.sequence in each._flying for each in self._siblings())
-        return siblings or self._is_flying(book, claim, holder, me)
+        siblings = any(flight.claim.sequence in each._flying for each in self._siblings())
+        return siblings or self._is_flying(book, flight, me)
 
     def _write(self, book: LedgerTransaction, kind: EntryKind, asked: ChargeRequest, **more: Any) -> Entry:
         key, loss = asked.question

@@ -27,9 +27,9 @@ def append_failure(
     for table in sorted(tables):
         append_lock(book, table, cause, key, claim=reserved.sequence)
     append_settlement(book, EntryKind.FAIL, reserved, note=unread)
-    for claim, _ in book.open_claims() if tables else ():
-        if share_table(book.tables_of(claim), tables):
-            append_settlement(book, EntryKind.FAIL, claim)
+    for flight in book.flights() if tables else ():
+        if share_table(book.tables_of(flight.claim), tables):
+            append_settlement(book, EntryKind.FAIL, flight.claim)
 
 
 def append_lock(book: LedgerTransaction, table: str, cause: str, key: SigningKey | None, *, claim: int = 0) -> None:

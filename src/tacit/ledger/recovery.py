@@ -205,7 +205,7 @@ def _remaining_budget(spent: BudgetCharge, cap: FilterLimits) -> BudgetCharge:
 
 
 def _fail_open_claims(book: LedgerTransaction, key: SigningKey) -> int:
-    claims = [claim for claim, _ in book.open_claims()]
+    claims = [flight.claim for flight in book.flights()]
     for claim in claims:
         append_failure(book, claim, LOST_ENTRIES, key)
     return len(claims)

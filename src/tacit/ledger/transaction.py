@@ -28,6 +28,7 @@ from tacit.ledger.entries import (
     to_row,
 )
 from tacit.ledger.epochs import EpochSource
+from tacit.ledger.flights import Flight, decode_holder, encode_answered
 from tacit.ledger.store import Row, SqlTransaction
 from tacit.ledger.table_locks import TableLock, collect_locks, lock_key, read_tables
 
@@ -162,11 +163,15 @@ class LedgerTransaction:
                 return Payment(charge, head)
 
     def open_claim(self, asked: ChargeRequest) -> Entry | None:
-        """The analyst's own charge for this question that has no outcome yet."""
-        claims = (claim for claim, _ in self.open_claims(asked.key))
-        return next(
-            (claim for claim in claims if (claim.analyst, claim.question) == (asked.analyst, asked.question)), None
-        )
+        """The analyst's own charge for this question that has no outcome yet, and will have none of itself."""
+        flight = self.own_flight(asked)
+        return None if flight is None or flight.answered else flight.claim
+
+    def own_flight(self, asked: ChargeRequest) -> Flight | None:
+        """The analyst's own charge for this question that has no outcome yet, with who works on it."""
+        about = asked.analyst, asked.question
+        flights = self.flights(asked.key)
+        return next((each for each in flights if (each.claim.analyst, each.claim.question) == about), None)
 
     def tables_of(self, reserved: Entry) -> frozenset[str]:
         """The live tables that the question of a RESERVE reads."""
@@ -327,15 +332,20 @@ class LedgerTransaction:
         )
         self.append(EntryKind.CARRY, analyst=analyst, month=month, charge=charge)
 
-    def open_claims(self, key: str | None = None) -> list[tuple[Entry, str]]:
-        """The charges without an answer, of one question or of all, each with its holder."""
+    def flights(self, key: str | None = None) -> list[Flight]:
+        """The charges without an outcome, of one question or of all."""
         where, given = ("", ()) if key is None else (" WHERE key = ?", (key,))
         found = []
         for claim, holder in self.session.run(f"SELECT claim, holder FROM flights{where} ORDER BY claim", given):
             entry = self.entry_at(claim)
             if entry is not None and entry.kind is EntryKind.RESERVE and self.settlement(claim) is None:
-                found.append((entry, str(holder)))
+                found.append(Flight(entry, *decode_holder(str(holder))))
         return found
+
+    def answered_run(self, claim: int) -> str:
+        """The run whose answer to a claim was handed over, by its hash; none where there is no such run."""
+        found = self.session.run("SELECT holder FROM flights WHERE claim = ?", (claim,))
+        return decode_holder(str(found[0][0]))[1] if found else ""
 
     def run_of(self, reserved: Entry) -> str:
         """The last run of a charge, by the hash of what began it: its RESERVE, or the last RESUME of it."""
@@ -351,6 +361,10 @@ class LedgerTransaction:
             " ON CONFLICT (claim) DO UPDATE SET holder = excluded.holder",
             (claim.sequence, claim.key, holder),
         )
+
+    def hand_over(self, claim: int, holder: str, run: str) -> None:
+        """Note that the answer of a run is handed over next."""
+        self._change("UPDATE flights SET holder = ? WHERE claim = ?", (encode_answered(run, holder), claim))
 
     def release(self, claim: int) -> None:
         """Note that nobody works on a claim any longer, or that it is settled."""

@@ -132,9 +132,9 @@ class DoomedWitness(Witness):
         super().create()
         self.fate.reaches("when the witness is made")
 
-    def note(self, sight: Any) -> None:
+    def note(self, sight: Any, **given: Any) -> None:
         self.fate.reaches(f"before the witness notes the {self.fate.stage}")
-        super().note(sight)
+        super().note(sight, **given)
         self.fate.reaches(f"when the witness has noted the {self.fate.stage}")
 
 

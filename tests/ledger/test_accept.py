@@ -306,7 +306,7 @@ def test_a_ledger_is_opened_though_whoever_made_it_or_named_its_witness_was_kill
     Ledger(office.path, office.limits, key=office.key).close()
     for _ in range(2):
         with monkeypatch.context() as patch:
-            patch.setattr(Ledger, "_note", lambda self, last: 1 / 0)
+            patch.setattr(Ledger, "_note", lambda self, *given: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 office.open()
         assert office.opens()

@@ -317,7 +317,7 @@ def test_a_charge_that_was_not_shown_to_be_written_locks_nothing(place, witness,
     # It is on disk, and the witness could not be told: its run never begins.
     with Ledger(place, LIMITS, witness=witness) as ledger:
         with monkeypatch.context() as patch:
-            patch.setattr(witness, "note", lambda last: _full())
+            patch.setattr(witness, "note", lambda last, **given: _full())
             with pytest.raises(LedgerError):
                 ledger.reserve("ada", ONE, "a", tables=VISITS)
         ledger.commit(ledger.reserve("bo", ONE, "b", tables=VISITS), b"b")

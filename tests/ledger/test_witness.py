@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+from typing import Any
 
 import pytest
 from tests.ledger.conftest import fresh, limits, noise, price
@@ -14,6 +15,7 @@ from tacit.accounting.filters import LARGEST, BudgetCharge
 from tacit.errors import ErrorCode, LedgerError
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.reader import LedgerReader
+from tacit.ledger.transaction import LedgerTransaction
 from tacit.ledger.verify import verify
 from tacit.ledger.witness import Witness, WitnessedHead
 
@@ -163,7 +165,7 @@ def test_what_the_witness_has_not_seen_is_not_read(place, witness, monkeypatch):
     def ask(ledger: Ledger, key: str, answer: bytes) -> None:
         ledger.commit(ledger.reserve("ada", ONE, key), answer)
 
-    def full(sight: WitnessedHead) -> None:
+    def full(sight: WitnessedHead, **given: Any) -> None:
         raise LedgerError(ErrorCode.LEDGER_FULL, "the disk of the witness is full", fix="free some space")
 
     with Ledger(place, LIMITS, witness=witness) as ledger, LedgerReader(place, witness=witness) as history:
@@ -182,6 +184,45 @@ def test_what_the_witness_has_not_seen_is_not_read(place, witness, monkeypatch):
         assert ledger.reserve("ada", ONE, "b").stored == b"34"  # the witness is told first
         for each in (ledger, history):
             assert each.newest_answer("ada") == each.paid_answer(second) == b"34"
+
+
+def test_of_two_copies_that_go_on_only_one_is_noted(tmp_path, witness):
+    # A host that fails over looks at the witness, and hangs; meanwhile one on the former server shows an answer.
+    place, copy = tmp_path / "ledger", tmp_path / "copy"
+    Ledger(place, LIMITS, witness=witness).close()
+    shutil.copy(place, copy)
+    with Ledger(place, LIMITS, witness=witness) as former, Ledger(copy, LIMITS, witness=witness) as promoted:
+
+        def charge(book: LedgerTransaction) -> None:
+            former.commit(former.reserve("ada", ONE, "a"), b"12")
+            for key in "bcd":
+                promoted._claim(book, promoted.describe_request("ada", ONE, key), patient=True)
+
+        with pytest.raises(LedgerError) as caught:
+            promoted._turns.take(charge)
+        assert caught.value.code is ErrorCode.LEDGER_OLDER
+        assert [seen.sequence for seen in witness.backwards()] == [3, 2, 1]
+        assert verify(former, witness).ok
+    with pytest.raises(LedgerError) as caught:
+        Ledger(copy, LIMITS, witness=witness)
+    assert caught.value.code is ErrorCode.LEDGER_OLDER
+
+
+def test_what_other_processes_note_meanwhile_is_no_other_branch(tmp_path, witness):
+    path = tmp_path / "ledger"
+    with Ledger(path, LIMITS, witness=witness) as ledger, Ledger(path, LIMITS, witness=witness) as other:
+        note, checked = witness.note, []
+
+        def late(last: WitnessedHead, **given: Any) -> None:
+            if not checked:
+                checked.append(last.sequence)
+                other.commit(other.reserve("ada", ONE, "b"), b"34")
+            note(last, **given)
+
+        ledger._witness = Witness(witness.path)
+        ledger._witness.note = late
+        assert ledger.commit(ledger.reserve("ada", ONE, "a"), b"12").stored == b"12"
+        assert verify(ledger, witness).ok
 
 
 def test_of_another_branch_only_what_the_witness_saw_is_read(tmp_path, witness):

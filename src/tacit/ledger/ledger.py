@@ -387,7 +387,7 @@ class Ledger(LedgerReader):
                 check_key(self.store, book.terms(), self._key)  # again, now that nobody else writes
             terms = self._find_terms(book, limits)
             if new is not None and book.last is not None:
-                self._note(book.last)  # before the ledger says that it was seen
+                self._note(book.last, None, lambda seen: check_witness(book, seen))  # before the ledger says so
             book.record(terms)
             opening = book.opening()
             self._opening = 0 if opening is None else opening.sequence
@@ -424,10 +424,10 @@ class Ledger(LedgerReader):
         if self._process != os.getpid():  # forked: what was worked on is the parent's
             self._process = os.getpid()
             self._flying, self._unfailed = set(), set()
-        seen = self._witness.last() if self._witness is not None else None
         book = None
         try:
             with self.store.write() as session:
+                seen = self._witness.last() if self._witness is not None else None
                 book = LedgerTransaction(session)
                 check_witness(book, seen)
                 self._check_key(book)
@@ -438,7 +438,7 @@ class Ledger(LedgerReader):
             forget_failures(failures)
             last = book.last
             if self._witness is not None and last is not None and (seen is None or last.sequence > seen.sequence):
-                self._note(last)
+                self._note(last, seen, self._check_held)
         except BaseException:
             if book is not None:
                 self._flying -= book.taken.keys()
@@ -452,10 +452,15 @@ class Ledger(LedgerReader):
             check_current_key(self._key, book.terms())
             self._opening = opening.sequence
 
-    def _note(self, last: Entry) -> None:
-        """Tell the witness of an entry that is on disk."""
+    def _note(self, last: Entry, seen: WitnessedHead | None, check: Callable[[WitnessedHead], None]) -> None:
+        """Tell the witness of an entry that is on disk. What others have told it since `seen` is in this ledger too."""
         if self._witness is not None:
-            self._witness.note(WitnessedHead(last.sequence, last.hash, last.everyone))
+            self._witness.note(WitnessedHead(last.sequence, last.hash, last.everyone), after=seen, check=check)
+
+    def _check_held(self, seen: WitnessedHead) -> None:
+        """The ledger holds what others have told the witness meanwhile."""
+        with self.store.read() as session:
+            check_witness(LedgerTransaction(session), seen)
 
     def _drop(self, claim: Reservation | None) -> None:
         """Whoever asked was interrupted and works on nothing."""

@@ -18,7 +18,7 @@ import fcntl
 import hashlib
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,16 +51,19 @@ class Witness:
     """A file of sights, one after the other, each on disk before the answer that it covers is shown.
 
     **Theorem.** Let every entry, or one after it, be noted after it is durable in the ledger and before anything of it
-    is shown. Then a ledger that does not hold the last sight is not the one that all shown answers were charged to.
-    Proof: entries are never changed, so the ledger that wrote the last sight holds it for ever after, with all before.
+    is shown, and let whoever notes it check that its ledger holds the sight that it comes after. Then a ledger that
+    does not hold the last sight is not the one that all shown answers were charged to, and one that holds it holds all
+    sights. Proof: entries are never changed, so the ledger that wrote the last sight holds it for ever after, with the
+    sight before it, with the one before that, and so on. Of two ledgers that go on from one copy, at most one is noted.
 
     This is about the entries that were noted in this file. A host whose witness is its own notices the loss of what it
     has itself written and read, and not of what other hosts were shown. So hosts share one witness, on a disk that
     fails apart from the database's, or the database loses no commit that it has acknowledged, because it replicates
     synchronously.
 
-    A ledger may be ahead of its witness, by what was written when the machine stopped. Two who note at once take turns;
-    who comes late with an earlier entry has nothing to add. A torn record at the end is passed over.
+    A ledger may be ahead of its witness, by what was written when the machine stopped. Two who note at once take turns,
+    and the second looks for what the first has noted in its ledger; who comes late with an earlier entry has nothing to
+    add. A torn record at the end is passed over.
     """
 
     def __init__(self, path: Path) -> None:
@@ -98,19 +101,36 @@ class Witness:
             finally:
                 os.close(handle)
 
-    def note(self, sight: WitnessedHead) -> None:
-        """Write a sight down, durably, unless a newer one stands there."""
+    def note(
+        self,
+        sight: WitnessedHead,
+        *,
+        after: WitnessedHead | None = None,
+        check: Callable[[WitnessedHead], None] = lambda seen: None,
+    ) -> None:
+        """Write a sight down, durably, unless a newer one stands there. `after` is the newest one that the ledger is
+        known to hold; where another one stands there, `check` raises unless the ledger holds that one too.
+        """
+        while (seen := self._append(sight, after)) is not None:
+            check(seen)  # while others may note: the ledger may have to be waited for
+            after = seen
+
+    def _append(self, sight: WitnessedHead, after: WitnessedHead | None) -> WitnessedHead | None:
+        """Write a sight down after the one that it follows; where another one is the newest, return that."""
         with self._translate_errors():
             handle = os.open(self.path, os.O_RDWR)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX)
                 size = self._checked_size(handle)
                 seen = next(_read_newest_first(handle, size), None)
+                if seen is not None and seen != after:
+                    return seen
                 if seen is None or seen.sequence < sight.sequence:
                     whole = len(_HEADER) + (size - len(_HEADER)) // _SIZE * _SIZE
                     if os.pwrite(handle, _pack(sight), whole) != _SIZE:
                         raise OSError(errno.ENOSPC, "a short write")
                     os.fdatasync(handle) if hasattr(os, "fdatasync") else os.fsync(handle)
+                return None
             finally:
                 os.close(handle)
 

@@ -37,7 +37,7 @@ from tacit.curator.ask import release, settle_clip
 from tacit.curator.curator import Curator
 from tacit.curator.resources import ledger_files
 from tacit.engines.reference import ReferenceEngine
-from tacit.errors import ErrorCode, ParameterError, Refused, SecondStepRefused
+from tacit.errors import ErrorCode, Failed, ParameterError, Refused, SecondStepRefused
 from tacit.ledger.entries import EntryKind
 from tacit.ledger.verify import check_receipt, verify
 from tacit.ledger.witness import Witness
@@ -628,3 +628,36 @@ def test_a_name_that_the_second_step_cannot_have_is_refused_before_the_first(cur
     named = ada.ask(BY_G, within={"n": 50}, request="mine")
     whole = spent(curator)
     assert ada.ask(BY_G, within={"n": 50}, request="mine")["n"] == named["n"] and spent(curator) == whole
+
+
+def test_a_first_step_that_failed_is_the_outcome_of_its_name(write_policy, monkeypatch):
+    def fail(*_: object) -> None:
+        raise RuntimeError
+
+    with open_seeded(write_policy(own=0.25)) as curator:
+        ada, plan = curator.analyst("ada"), first_step(curator)
+        with monkeypatch.context() as patch:
+            patch.setattr(curator.engine, "profile", fail)
+            with pytest.raises(Failed):
+                ada.ask(BY_G, within={"n": 50}, request="mine")
+        for _ in range(2):  # the same failure, though what is left of 0.25 is too little for both steps
+            with pytest.raises(Failed):
+                ada.ask(BY_G, within={"n": 50}, request="mine")
+        assert spent(curator) == plan.epsilon
+        with pytest.raises(Refused, match="'mine' belongs to another question"):
+            ada.ask(BY_G, within={"n": 51}, request="mine")
+        failed = next(entry for entry in curator.ledger.entries() if entry.kind is EntryKind.RESERVE)
+        assert failed.request == " clip of mine"
+        with pytest.raises(ParameterError, match="it is not a name"):  # so no analyst gives it to another question
+            ada.ask("SELECT COUNT(*) AS n FROM visits", epsilon=0.001, request=failed.request)
+        assert problems(curator) == ()
+
+
+@pytest.mark.slow
+def test_under_one_name_both_steps_are_charged_once_and_said_alike(curator):
+    ada = curator.analyst("ada")
+    first, again = (ada.ask(BY_G, within={"n": 50}, request="mine").receipt for _ in range(2))
+    assert reserved(curator) == 2
+    assert again.clip == first.clip
+    assert (again.charged, again.request) == (first.charged, "mine")
+    assert check_receipt(curator.ledger, again.to_dict()) == []

@@ -98,7 +98,7 @@ class RemoteAnalyst(Analyst):
     """An analyst of a curator that is served elsewhere; `connect` makes one.
 
     **Theorem.** However often the connection breaks, a question is charged once. Proof: each has a name of its own,
-    sent as its Idempotency-Key with every try, and the ledger charges a name once.
+    sent as its Idempotency-Key with every try, and the ledger charges each step of a name once.
     """
 
     def __init__(self, line: _ConnectionPool, tries: int) -> None:

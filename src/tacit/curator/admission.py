@@ -12,7 +12,7 @@ from tacit.curator.locked_tables import hide_locked
 from tacit.curator.protocols import ChargedPlan, OpenCurator
 from tacit.errors import ErrorCode, Refused
 from tacit.ledger.budget import BudgetLimits, admit
-from tacit.ledger.entries import ChargeRequest
+from tacit.ledger.entries import ChargeRequest, name_first_step
 from tacit.ledger.ledger import Ledger, refuse_used_name
 from tacit.ledger.reader import LedgerReader
 from tacit.ledger.table_locks import TableLock, check_unlocked
@@ -98,20 +98,24 @@ def _is_stored(plan: AnyPlan, answer: bytes | None, book: LedgerTransaction) -> 
     return book.stored_answer((second.key, encode(second.loss))) is not None
 
 
-def find_name_refusal(plan: AnyPlan, analyst: str, request: str, ledger: Ledger) -> Refused | None:
-    """The refusal of a request's name that a question of two steps cannot have; ParameterError where it is no name.
+def is_first_step_named(plan: AnyPlan, analyst: str, request: str, ledger: Ledger) -> bool:
+    """Whether the first of two steps is known under the request's name, so that what came of it there stands.
 
-    A name that is in use belongs to another question, unless this analyst has paid for the first step before.
+    Raise Refused for a name that a step cannot have, and ParameterError for what is no name. One that is in use belongs
+    to another question, unless this analyst has paid for the first step before.
     """
     asked = ledger.describe_request(analyst, plan.loss, plan.key, delta=plan.delta, request=request)
     if not request:
-        return None
+        return False
     with ledger.store.read() as session:
         book = LedgerTransaction(session)
+        first = book.of_request(analyst, name_first_step(request))
         stored = book.stored_answer(asked.question)
         is_paid = stored is not None and book.payment(asked, stored) is not None
         is_used = book.of_request(analyst, request) is not None
-    return refuse_used_name(request) if is_used and not is_paid else None
+    if (is_used and not is_paid) or (first is not None and first.question != asked.question):
+        raise refuse_used_name(request)
+    return first is not None
 
 
 def find_second_step(plan: AnyPlan, analyst: str, history: LedgerReader | None) -> AnyPlan:

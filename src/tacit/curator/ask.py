@@ -23,7 +23,7 @@ from tacit.answers.post_process import post_process
 from tacit.answers.post_processing_plan import AnyPostProcessingPlan, CompoundPostProcessingPlan
 from tacit.answers.read_value import read_value
 from tacit.answers.stored import Release, pack_all, read_clip
-from tacit.curator.admission import find_name_refusal, find_refusal
+from tacit.curator.admission import find_refusal, is_first_step_named
 from tacit.curator.locked_tables import hide_locked
 from tacit.engines.deadline import time_limit
 from tacit.engines.one_run import OneRun
@@ -67,19 +67,20 @@ def settle_clip(
     The clip is a question with its own charge, key and stored answer, so each step is charged once: a repeat is free,
     and after a crash between the two the second goes on from the stored clip. What refuses the second gives back
     nothing of the first, so where not even a clip of one row would fit, it is refused before anything is charged, and
-    so is a name of the request that the second could not have.
+    so is a name of the request that either could not have. What came of the first under that name stands, a failure
+    too, and is not looked for in the budget again.
     """
     if not isinstance(plan, ClipChoicePlan):
         return plan
     ledger, policy = curator.ledger, curator.policy.asked_by(analyst)
     standings = (ledger.standing(analyst), ledger.overall())
-    refused = find_refusal(plan, analyst, *standings, ledger, curator.live_tables, policy)
-    refused = refused or find_name_refusal(plan, analyst, question.request, ledger)
-    if refused is not None:
-        raise refused
+    if not is_first_step_named(plan, analyst, question.request, ledger):
+        refused = find_refusal(plan, analyst, *standings, ledger, curator.live_tables, policy)
+        if refused is not None:
+            raise refused
     run = run or (lambda each: release(each, curator.engine, curator.bits))
     read_public(plan, curator.engine)  # too much of it is refused before anything is charged
-    claim = settle(plan, lambda: run(plan), analyst, curator, "")
+    claim = settle(plan, lambda: run(plan), analyst, curator, question.request, is_first_step=True)
     clip = read_clip(claim.stored)
     second = plan.price_clip(clip)
     whole = plan.epsilon + second.epsilon_delta[0]
@@ -218,14 +219,26 @@ def _release_in_turn(plan: AnyPlan, engine: Engine, bits: Bits, seconds: float |
 
 
 def settle(
-    plan: ChargedPlan, run: Callable[[], bytes], analyst: str, curator: OpenCurator, request: str
+    plan: ChargedPlan,
+    run: Callable[[], bytes],
+    analyst: str,
+    curator: OpenCurator,
+    request: str,
+    *,
+    is_first_step: bool = False,
 ) -> Reservation:
     """Charge a plan, run it once, and return the claim with what is stored; or raise Refused, at no cost."""
     ledger = curator.ledger
     live = plan.tables & curator.live_tables
     with hide_locked(live, curator.policy.asked_by(analyst)):
         claim = ledger.reserve(  # durable, or Refused
-            analyst, plan.loss, plan.key, delta=plan.delta, request=request, tables=live
+            analyst,
+            plan.loss,
+            plan.key,
+            delta=plan.delta,
+            request=request,
+            is_first_step=is_first_step,
+            tables=live,
         )
     if claim.stored is not None:  # a repeat: it is already there
         return claim

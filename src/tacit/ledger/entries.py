@@ -23,6 +23,7 @@ from tacit.accounting.receipt import Receipt
 GENESIS = hashlib.sha256(b"tacit ledger").hexdigest()
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 ALL_ANALYSTS = ""  # the name under which everyone is counted together, and under which the owner's entries stand
+_FIRST_STEP = " clip of "
 
 
 class EntryKind(StrEnum):
@@ -48,9 +49,9 @@ class Entry:
     `everyone` are sums after this entry, so that the last entries alone say what was spent: the analyst's in their
     month, that of all shared charges, and that of all charges to anyone. `month` is that in which a refreshing cap
     counts, else empty. `claim` is the sequence of the RESERVE that a COMMIT, FAIL, RESUME or LOCK is about, else 0.
-    `request` is the analyst's own name for the question, if they gave one. `note` holds the terms of an OPEN, the
-    reason of an ACCEPT, and what `ledger/table_locks.py` needs: the table of a LOCK or UNLOCK, the live tables that a
-    RESERVE reads, and of a FAIL whether nothing was sent.
+    `request` is the analyst's own name for the question, if they gave one, or what `name_first_step` makes of it.
+    `note` holds the terms of an OPEN, the reason of an ACCEPT, and what `ledger/table_locks.py` needs: the table of a
+    LOCK or UNLOCK, the live tables that a RESERVE reads, and of a FAIL whether nothing was sent.
     """
 
     sequence: int
@@ -90,6 +91,20 @@ COLUMNS = (
     *(f"{cost}_{grain}" for cost in ("charge", "spent", "overall", "everyone") for grain in COST_COLUMNS),
     *("answer_digest", "note", "previous", "hash"),
 )
+
+
+def name_first_step(request: str) -> str:
+    """The name of the first of two steps of a question. No analyst can give it to another: theirs begin with no space.
+
+    >>> name_first_step("mine"), name_first_step("")
+    (' clip of mine', '')
+    """
+    return f"{_FIRST_STEP}{request}" if request else ""
+
+
+def read_request(name: str) -> str:
+    """The analyst's own name for a question, from that of either step."""
+    return name.removeprefix(_FIRST_STEP)
 
 
 def add_hash(entry: Entry) -> Entry:

@@ -44,7 +44,15 @@ from tacit.ledger.consistency import (
     check_witness,
     missing_ledger_error,
 )
-from tacit.ledger.entries import ALL_ANALYSTS, ChargeRequest, Entry, EntryKind, Reservation
+from tacit.ledger.entries import (
+    ALL_ANALYSTS,
+    ChargeRequest,
+    Entry,
+    EntryKind,
+    Reservation,
+    name_first_step,
+    read_request,
+)
 from tacit.ledger.epochs import NO_SOURCE, EpochSource, check_epoch
 from tacit.ledger.files import tighten
 from tacit.ledger.flights import SMALL_ANSWER, Flight
@@ -145,6 +153,7 @@ class Ledger(LedgerReader):
         *,
         delta: Fraction = Fraction(0),
         request: str = "",
+        is_first_step: bool = False,
         tables: Collection[str] = (),
     ) -> Reservation:
         """Charge a question, durably, before its data is touched. A refusal writes nothing and costs nothing.
@@ -157,14 +166,16 @@ class Ledger(LedgerReader):
 
         `request` is the analyst's own name for this question. Asking again under the same name is one question,
         charged once, with one outcome; another question under that name is refused. What writes nothing binds no name:
-        it is free, and the same, under every name. `delta` is what Gaussian noise may
-        be charged by basic composition.
+        it is free, and the same, under every name. The first of two steps of a question (`is_first_step`) has a name
+        that follows from it, so that each step is charged once. `delta` is what Gaussian noise may be charged by basic
+        composition.
 
         `tables` are the private ones that the question reads live: where one of them is locked it is refused
         (`ledger/table_locks.py`).
         """
         asked = self.describe_request(analyst, loss, key, delta=delta, request=request)
-        asked = replace(asked, tables=frozenset(tables))
+        name = name_first_step(request) if is_first_step else request
+        asked = replace(asked, request=name, tables=frozenset(tables))
         deadline, pause = time.monotonic() + self._patience, 0.002
 
         def claim_of(book: LedgerTransaction) -> Reservation | None:
@@ -672,7 +683,7 @@ def _compute_charge(loss: Loss, delta: Fraction) -> tuple[str, BudgetCharge]:
 
 def refuse_used_name(request: str) -> Refused:
     """The refusal of a name that belongs to another question of the analyst's."""
-    what = f"the request {request!r} belongs to another question"
+    what = f"the request {read_request(request)!r} belongs to another question"
     return Refused(ErrorCode.REQUEST, what, fix="give every question a name of its own, such as a new UUID")
 
 

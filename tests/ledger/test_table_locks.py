@@ -125,6 +125,52 @@ def test_a_run_that_is_interrupted_has_failed(place):
     assert in_order(place)
 
 
+def interrupt(ledger: Ledger, analyst: str, key: str, tables: Sequence[str] = ()) -> int:
+    claim = ledger.reserve(analyst, ONE, key, tables=tables)
+    with pytest.raises(KeyboardInterrupt), ledger.hold(claim):
+        raise KeyboardInterrupt
+    return claim.entry
+
+
+@rarely_on_postgres
+def test_a_charge_that_was_made_over_a_copy_locks_what_a_later_run_of_it_reads_live(place, key):
+    with Ledger(place, LIMITS, key=key) as ledger:  # all of them are cut off while the data is a copy
+        charged = [interrupt(ledger, "ada", name) for name in "abcd"]
+    with Ledger(place, LIMITS, key=key) as ledger:  # now the same tables are read from a server
+        resumed = [ledger.reserve("ada", ONE, name, tables=BOTH) for name in "abc"]
+        assert [claim.entry for claim in resumed] == charged[:3]
+        ledger.commit(resumed[0], b"a")
+        assert ledger.fail(resumed[1], cause="a row divides by zero") is None
+        with pytest.raises(Failed):
+            ledger.commit(resumed[2], b"too late")
+        assert set(ledger.locks()) == {"stays", "visits"}
+        assert is_locked(lambda: ledger.reserve("ada", ONE, "d", tables=STAYS))
+        assert count_runs(ledger.entries(), "visits") == 3
+        ledger.unlock("visits")
+        ledger.unlock("stays")
+        assert interrupt(ledger, "ada", "d", STAYS) == charged[3]
+        assert set(ledger.locks()) == {"stays"}
+    assert in_order(place)
+
+
+def test_a_charge_over_live_tables_is_not_run_over_a_copy_while_or_after_a_run_reads_them(tmp_path):
+    path = tmp_path / "ledger"
+    with Ledger(path, LIMITS, patience=0) as live, Ledger(path, LIMITS, patience=0) as copy:
+        claim = live.reserve("ada", ONE, "a", tables=VISITS)
+        with pytest.raises(LedgerError) as caught:
+            copy.reserve("ada", ONE, "a")
+        assert caught.value.code is ErrorCode.LEDGER_BUSY
+        live.commit(claim, b"a")
+        killed = live.reserve("ada", ONE, "b", tables=VISITS)
+        live._flying.clear()
+        by_hand(path, "UPDATE flights SET holder = 'another-host 7 1234'")  # its process is gone
+        again = copy.reserve("ada", ONE, "b")
+        assert again.entry != killed.entry
+        copy.commit(again, b"b")
+        assert is_locked(lambda: live.reserve("bo", ONE, "c", tables=VISITS))
+    assert in_order(path)
+
+
 def test_an_answer_that_cannot_be_stored_is_no_failure_of_the_data(place, monkeypatch):
     with Ledger(place, LIMITS) as ledger:
         claim = ledger.reserve("ada", ONE, "a", tables=VISITS)

@@ -51,7 +51,7 @@ class Entry:
     counts, else empty. `claim` is the sequence of the RESERVE that a COMMIT, FAIL, RESUME or LOCK is about, else 0.
     `request` is the analyst's own name for the question, if they gave one, or what `name_first_step` makes of it.
     `note` holds the terms of an OPEN, the reason of an ACCEPT, and what `ledger/table_locks.py` needs: the table of a
-    LOCK or UNLOCK, the live tables that a RESERVE reads, and of a FAIL whether nothing was sent.
+    LOCK or UNLOCK, the live tables that a RESERVE or RESUME reads, and of a FAIL whether nothing was sent.
     """
 
     sequence: int

@@ -1,7 +1,9 @@
 """Which data an epoch is: the ledger remembers it by a MAC, so that an epoch stays one state of the data.
 
-**Rule.** For each table, an opening has an epoch that no earlier one exceeds, and the data that the first opening of
-that epoch had. So all charges under one epoch are about the same rows, and so are the answers that are repeated.
+**Rule.** For each table, an opening has an epoch that no earlier one exceeds, and a copy has the data that the first
+copy of that epoch had. So all charges over copies under one epoch are about the same rows, and so are the answers that
+are repeated. Of a table that is read live nothing is known: an answer of its epoch is repeated until the owner raises
+that, whether it came from a server or from a copy.
 
 The MAC is keyed with the ledger's own key: whoever reads the ledger cannot test guesses about the data with it.
 """

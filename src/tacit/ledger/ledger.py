@@ -555,11 +555,15 @@ class Ledger(LedgerReader):
                 book, EntryKind.RESERVE, asked, charge=asked.cost, month=guards.month, shared=1, note=note
             )
         else:
-            if asked.tables and self._has_run(book, own, me):
+            live = book.tables_of(own.claim)
+            if not live <= asked.tables and self._fail_abandoned(book, live):  # a run of its own may be one of these
+                return None
+            if (asked.tables or live) and self._has_run(book, own, me):
                 raise _busy_error()
             entry = own.claim
             resumed = replace(asked, request="") if named is not None else asked
-            run = self._write(book, EntryKind.RESUME, resumed, claim=entry.sequence)
+            note = "" if asked.tables <= live else encode_tables(asked.tables)
+            run = self._write(book, EntryKind.RESUME, resumed, claim=entry.sequence, note=note)
         book.hold(entry, me, run)
         return replace(self._make_reservation(entry, None, entry, asked, guards), run=run.hash)
 

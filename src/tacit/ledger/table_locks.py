@@ -4,9 +4,11 @@ Where an engine reads the owner's own tables, no check excludes that a row makes
 fails is then an output without noise, and n questions could tell n bits. So one failure is allowed for each table, and
 the next one only after the owner has looked at the cause.
 
-A *run* is the work on one RESERVE or RESUME. A charge over live tables has one run at a time: it is not resumed while a
-run of it may go on, in this process or another, because only one holder is known of it. A run over a table ends in one
-of four ways, and which of them is known from the ledger and from the process that runs it:
+A *run* is the work on one RESERVE or RESUME. It reads live what the policy says when it begins, and that may be more
+than when its question was charged: the owner may have put a server in the place of a copy since. So the live tables of
+a charge are all that its RESERVE or a RESUME of it names. A charge over live tables has one run at a time: it is not
+resumed while a run of it may go on, in this process or another, because only one holder is known of it. A run over a
+table ends in one of four ways, and which of them is known from the ledger and from the process that runs it:
 
 - with an answer: a COMMIT, or an answer that the ledger could not store, whose size and no more of it anyone sees;
 - before any statement was run by the engine, or before it began: nothing of the table was read;
@@ -75,15 +77,18 @@ def bits_learned(questions: int) -> float:
 
 
 def encode_tables(tables: Collection[str]) -> str:
-    """Return the live tables that a question reads as the note of its RESERVE; nothing where there are none."""
+    """Return the live tables that a run reads as the note of its RESERVE or RESUME; nothing where there are none."""
     return json.dumps({"live": sorted(tables)}, separators=(",", ":"), ensure_ascii=False) if tables else ""
 
 
-def read_tables(reserved: Entry) -> frozenset[str]:
-    """Return the live tables that the question of a RESERVE reads; anything else in its note is a ValueError."""
-    if not reserved.note:
+def read_tables(begun: Entry) -> frozenset[str]:
+    """Return the live tables that a RESERVE or RESUME names; anything else in its note is a ValueError.
+
+    A RESUME names none where they are among those that its charge has already.
+    """
+    if not begun.note:
         return frozenset()
-    match json.loads(reserved.note):
+    match json.loads(begun.note):
         case {"live": [*tables]} if all(isinstance(table, str) for table in tables):
             return frozenset(tables)
     raise ValueError("these are no tables")
@@ -130,11 +135,11 @@ def count_runs(entries: Iterable[Entry], table: str) -> int:
     claims: set[int] = set()
     runs = 0
     for entry in entries:
-        if entry.kind is EntryKind.RESERVE and share_table(read_tables(entry), [table]):
-            claims.add(entry.sequence)
-            runs += 1
-        elif entry.kind is EntryKind.RESUME and entry.claim in claims:
-            runs += 1
+        if entry.kind in (EntryKind.RESERVE, EntryKind.RESUME):
+            claim = entry.claim or entry.sequence
+            if share_table(read_tables(entry), [table]):
+                claims.add(claim)
+            runs += claim in claims
         elif entry.kind is EntryKind.UNLOCK and decode_lock(entry)[0].lower() == table.lower():
             runs = 0
     return runs

@@ -174,9 +174,13 @@ class LedgerTransaction:
         return next((each for each in flights if (each.claim.analyst, each.claim.question) == about), None)
 
     def tables_of(self, reserved: Entry) -> frozenset[str]:
-        """The live tables that the question of a RESERVE reads."""
+        """The live tables of a charge: those that its RESERVE and each RESUME of it name."""
+        rows = self.session.run(
+            f"{_SELECT} WHERE key = ? AND who = ? AND kind = 'resume' AND claim = ? AND note <> ''",
+            (reserved.key, reserved.analyst, reserved.sequence),
+        )
         try:
-            return read_tables(reserved)
+            return read_tables(reserved).union(*(read_tables(_entry(row)) for row in rows))
         except ValueError as error:
             raise tampering_error(f"entry {reserved.sequence} cannot be read") from error
 

@@ -113,6 +113,7 @@ class _ChainVerifier:
     lives: dict[str, BudgetCharge] = field(default_factory=dict)  # over all months
     everyone: BudgetCharge = ZERO_COST
     open_claims: dict[int, Entry] = field(default_factory=dict)  # RESERVE entries without COMMIT or FAIL
+    resumed: dict[int, frozenset[str]] = field(default_factory=dict)  # the live tables that RESUMEs of a charge add
     answered: dict[QuestionKey, Entry] = field(default_factory=dict)  # the COMMIT that stored each answer
     prices: dict[QuestionKey, BudgetCharge] = field(default_factory=dict)
     charges: Counter[tuple[str, QuestionKey]] = field(default_factory=Counter)  # how often it was paid for
@@ -211,6 +212,7 @@ class _ChainVerifier:
             if reserved is None or (reserved.analyst, reserved.question) != (entry.analyst, entry.question):
                 yield f"no open claim {entry.claim} of this analyst and question"
             else:
+                self.resumed[entry.claim] = self._tables_of(reserved) | read_tables(entry)
                 yield from self._check_unlocked(reserved)
 
     def _lock(self, entry: Entry) -> Iterator[str]:
@@ -225,7 +227,7 @@ class _ChainVerifier:
             yield f"{table} is {'locked already' if locks else 'not locked'}"
         if locks and entry.claim:
             reserved = self.open_claims.get(entry.claim)
-            if reserved is None or table not in read_tables(reserved):
+            if reserved is None or table not in self._tables_of(reserved):
                 yield f"no open claim {entry.claim} that reads {table}"
         if locks:
             self.locked[table.lower()] = entry.claim
@@ -237,7 +239,11 @@ class _ChainVerifier:
         yield from (f"it reads {table}, which is locked" for table in self._locked_of(reserved))
 
     def _locked_of(self, reserved: Entry) -> list[str]:
-        return sorted(table for table in read_tables(reserved) if table.lower() in self.locked)
+        return sorted(table for table in self._tables_of(reserved) if table.lower() in self.locked)
+
+    def _tables_of(self, reserved: Entry) -> frozenset[str]:
+        """The live tables of a charge: those that its RESERVE and each RESUME of it name."""
+        return read_tables(reserved) | self.resumed.get(reserved.sequence, frozenset())
 
     def _reserve(self, entry: Entry) -> Iterator[str]:
         if not entry.shared:
@@ -290,7 +296,7 @@ class _ChainVerifier:
         if reserved is None or (reserved.analyst, reserved.key) != (entry.analyst, entry.key):
             yield f"no open claim {entry.claim} of this analyst and question"
             return
-        about, tables = (entry.analyst, reserved.question), read_tables(reserved)
+        about, tables = (entry.analyst, reserved.question), self._tables_of(reserved)
         if entry.kind is EntryKind.COMMIT:
             yield from self._check_unlocked(reserved)
             self.shown.add(about)

@@ -19,6 +19,7 @@ from tacit.accounting.filters import BudgetCharge, FilterLimits, compute_limits,
 from tacit.errors import ErrorCode, Failed, LedgerError, ParameterError, Refused
 from tacit.ledger import recovery
 from tacit.ledger.entries import ALL_ANALYSTS, EntryKind
+from tacit.ledger.epochs import NO_SOURCE, EpochSource
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.reader import LedgerReader
 from tacit.ledger.recovery import accept_loss
@@ -41,8 +42,8 @@ class Office:
         self.spent: dict[str, BudgetCharge] = {ALL_ANALYSTS: NOTHING, "ada": NOTHING, "bo": NOTHING}
         self.copies = itertools.count()
 
-    def open(self) -> Ledger:
-        return Ledger(self.path, self.limits, key=self.key, witness=self.witness)
+    def open(self, source: EpochSource = NO_SOURCE) -> Ledger:
+        return Ledger(self.path, self.limits, key=self.key, witness=self.witness, source=source)
 
     def opens(self) -> bool:
         try:
@@ -270,6 +271,22 @@ def test_a_lost_key_costs_nothing_while_the_witness_is_there(office):
     with office.open() as ledger:
         assert standings(ledger) == office.spent
         assert ledger.terms().key == office.key.public
+
+
+def test_a_new_key_knows_which_epochs_are_over(office):
+    with office.open(EpochSource(1, {"visits": "a"})) as ledger:
+        office.ask(ledger, "ada", "of the first epoch")
+    office.open(EpochSource(2, {"visits": "b"}, "digest")).close()
+    lose_the_key(office)
+    office.accept()
+    with LedgerReader(office.path) as history:
+        assert history.terms().source == EpochSource(2, {"visits": ""}, "digest")
+    with pytest.raises(LedgerError, match="epoch 1 of visits is over: it was opened with epoch 2"):
+        office.open(EpochSource(1, {"Visits": "a"}))
+    office.open(EpochSource(2, {"visits": "c"})).close()  # nothing can tell "b" from "c" under the new key
+    with pytest.raises(LedgerError, match="is not the data with which epoch 2 began"):
+        office.open(EpochSource(2, {"visits": "b"}))
+    office.check()
 
 
 def test_a_lost_key_beside_a_witness_that_has_seen_nothing_charges_every_cap(office):

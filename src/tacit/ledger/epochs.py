@@ -5,13 +5,15 @@ copy of that epoch had. So all charges over copies under one epoch are about the
 are repeated. Of a table that is read live nothing is known: an answer of its epoch is repeated until the owner raises
 that, whether it came from a server or from a copy.
 
-The MAC is keyed with the ledger's own key: whoever reads the ledger cannot test guesses about the data with it.
+The MAC is keyed with the ledger's own key: whoever reads the ledger cannot test guesses about the data with it. Where
+the owner goes on with a new key (`ledger/recovery.py`), nothing can be compared with the MACs of before; the epochs are
+known still.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tacit.errors import ErrorCode, LedgerError
 
@@ -20,7 +22,8 @@ from tacit.errors import ErrorCode, LedgerError
 class EpochSource:
     """The data of an opening: the owner's epoch, for each table the MAC of its source, and the policy's digest.
 
-    A MAC is empty where the data is read from a server whenever it is asked about: nothing is known of it. The digest
+    A MAC is empty where the data is read from a server whenever it is asked about, and under another key: nothing is
+    known of it. The digest
     is that of what questions mean (`Policy.digest`), and is empty in ledgers from before it was written down.
     """
 
@@ -34,6 +37,11 @@ class EpochSource:
         if not self.macs:
             return {}
         return {"epoch": self.epoch, "sources": dict(self.macs), **({"policy": self.policy} if self.policy else {})}
+
+    @property
+    def without_macs(self) -> EpochSource:
+        """What is known of it under another key: the tables and their epoch."""
+        return replace(self, macs=dict.fromkeys(self.macs, ""))
 
 
 NO_SOURCE = EpochSource()

@@ -93,7 +93,7 @@ class LedgerReader:
             return LedgerTransaction(session).highest_limits()
 
     def sources(self, key: str) -> list[EpochSource]:
-        """The data of every opening under this public key."""
+        """The data of every opening, without the MACs of those under another public key."""
         with self.store.read() as session:
             return LedgerTransaction(session).sources(key)
 

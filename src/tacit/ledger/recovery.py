@@ -137,7 +137,9 @@ def _charge_missing(
     whole = seen is not None and all(not each or _has_entry(book, each[0]) for each in (seen, *others))
     if whole and recorded is not None and recorded.key == key.public:
         raise ParameterError("ledger", "nothing is missing from it", fix="go on as before")
-    source = recorded.source if recorded is not None and recorded.key == key.public else NO_SOURCE
+    source = NO_SOURCE if recorded is None else recorded.source
+    if recorded is not None and recorded.key != key.public:
+        source = source.without_macs
     version = recorded.key_version if recorded is not None else 0
     book.record(Terms(limits, key.public, witnessed=True, source=source, key_version=version))
     for table in sorted(live):

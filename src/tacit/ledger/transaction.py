@@ -127,9 +127,10 @@ class LedgerTransaction:
         return found
 
     def sources(self, key: str) -> list[EpochSource]:
-        """The data of every opening under this public key; MACs under another key say nothing."""
+        """The data of every opening, without the MACs of those under another public key."""
         rows = self.session.run(f"{_SELECT} WHERE who = ? AND kind = 'open' ORDER BY sequence", (ALL_ANALYSTS,))
-        return [terms.source for terms in map(_terms, map(_entry, rows)) if terms.key == key]
+        openings = map(_terms, map(_entry, rows))
+        return [terms.source if terms.key == key else terms.source.without_macs for terms in openings]
 
     def of_request(self, analyst: str, request: str) -> Entry | None:
         """The entry that an analyst named so."""

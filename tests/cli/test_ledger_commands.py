@@ -114,6 +114,14 @@ def test_what_is_exported_says_nothing_of_the_questions(owner, folder):
     assert entry["head"] == json.loads(owner("ledger", "verify", "--json").stdout)["head"]
 
 
+def test_what_is_exported_is_promised_where_more_is_spent_than_the_cap(owner, folder):
+    policy = (folder / "t.toml").read_text()
+    lowered = policy.replace("epsilon = 2", "epsilon = 0.4").replace("epsilon = 1", "epsilon = 0.4")
+    (folder / "t.toml").write_text(lowered)
+    entry = json.loads(owner("ledger", "export").stdout)
+    assert (entry["epsilon"], entry["spent"]["epsilon"]) == ("0.5", "0.5")
+
+
 @pytest.mark.parametrize("by", ["basic", "advanced", "optimal", "zcdp", "renyi", "pld"])
 def test_the_price_of_the_history_by_each_accountant_is_labelled_as_if(owner, by):
     shown = owner("ledger", "price", "--by", by, "--delta", "1e-9")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from fractions import Fraction
 
@@ -116,6 +117,38 @@ def test_the_price_says_that_it_decides_nothing(told):
 def test_nothing_asked_costs_nothing(tmp_path, by):
     with Ledger(tmp_path / "ledger", LIMITS) as ledger:
         assert compose_nonadaptively(ledger, 1e-6, by).epsilon == 0
+
+
+def test_the_price_counts_what_may_be_lost(tmp_path, key, witness):
+    path = tmp_path / "ledger"
+    with Ledger(path, LIMITS, key=key, witness=witness) as ledger:
+        ask(ledger, "ada", LAPLACE, "a")
+    copy = shutil.copy(path, tmp_path / "copy")
+    with Ledger(path, LIMITS, key=key, witness=witness) as ledger:
+        ask(ledger, "ada", KEYS, "b")
+    shutil.copy(copy, path)
+    accept_loss(path, LIMITS, key=key, witness=witness, because="the witness saw epsilon 0.3 and delta 1e-9 more")
+    with LedgerReader(path) as history:
+        found = compose_nonadaptively(history, 1e-6, "basic")
+        assert (found.charges, found.epsilon) == (1, pytest.approx(0.4))
+        assert str(found).startswith("as if the 1 charged questions and those that may be lost had been fixed before")
+        assert compose_nonadaptively(history, 0.9e-9, "basic").epsilon == math.inf
+    with Ledger(path, LIMITS, key=key, witness=witness) as ledger:
+        ask(ledger, "ada", LAPLACE, "c")
+    witness.path.unlink()
+    accept_loss(path, LIMITS, key=key, witness=witness, because="nobody knows")
+    with LedgerReader(path) as history:  # all of it is within the cap of (10, 1e-6), and no more is known of any part
+        assert compose_nonadaptively(history, 2e-6, "pld").epsilon == pytest.approx(10)
+        assert compose_nonadaptively(history, 0.9e-6, "pld").epsilon == math.inf
+
+
+def test_a_new_key_adds_nothing_to_the_price(tmp_path, key, witness):
+    path = tmp_path / "ledger"
+    with Ledger(path, LIMITS, key=key, witness=witness) as ledger:
+        ask(ledger, "ada", LAPLACE, "a")
+    accept_loss(path, LIMITS, key=SigningKey.at(tmp_path / "other", create=True), witness=witness, because="a lost key")
+    with LedgerReader(path) as history:
+        assert str(compose_nonadaptively(history, 0, "basic")).startswith("as if the 1 charged questions had been")
 
 
 @pytest.mark.slow

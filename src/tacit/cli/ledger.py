@@ -124,11 +124,14 @@ def backup(
 @app.command()
 def export(policy: PolicyOption = DEFAULT_POLICY) -> None:
     """Print the deployment as JSON for a public registry: unit, relation, epsilon, delta, mechanisms, dates."""
+    from tacit.curator.all_budgets import load_spent
     from tacit.ledger.export import describe_deployment
+    from tacit.policy.promise import promised_budget
 
     loaded, books = _load_policy(policy)
     with _open_reader(books) as history:
-        _print_json(describe_deployment(history, loaded.budget.epsilon, loaded.budget.delta))
+        promised = promised_budget(loaded, load_spent(loaded, history))
+        _print_json(describe_deployment(history, promised.epsilon, promised.delta))
 
 
 @app.command("price")

@@ -13,10 +13,19 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.accounting.epsilon_delta import epsilon as price_of
-from tacit.accounting.filters import GRAINS_PER_DELTA, GRAINS_PER_EPSILON, BudgetStatus, format_epsilon
-from tacit.ledger.budget import OWNER, PUBLIC
+from tacit.accounting.filters import (
+    GRAINS_PER_DELTA,
+    GRAINS_PER_EPSILON,
+    LARGEST,
+    BudgetCharge,
+    BudgetStatus,
+    format_epsilon,
+)
+from tacit.ledger.budget import OWNER, PUBLIC, Terms
 from tacit.ledger.entries import EntryKind
 from tacit.ledger.reader import LedgerReader
+from tacit.ledger.recovery import cost_of_cap
+from tacit.ledger.transaction import ZERO_COST
 from tacit.privacy.loss import (
     ApproximateDp,
     BoundedRange,
@@ -49,7 +58,10 @@ _MECHANISMS: dict[type[Any], str] = {
 
 
 def describe_deployment(history: LedgerReader, epsilon: Fraction, delta: Fraction) -> dict[str, Any]:
-    """The ledger as an entry for a public registry of deployments. Of the questions it tells only how many."""
+    """The ledger as an entry for a public registry of deployments. Of the questions it tells only how many.
+
+    `epsilon` and `delta` are what is promised, given what is spent (`policy/promise.py`).
+    """
     terms = history.terms()
     first = last = ""
     counts: Counter[EntryKind] = Counter()
@@ -96,10 +108,12 @@ class NonAdaptiveCost:
     delta: float
     by: str
     standing: BudgetStatus
+    has_losses: bool = False  # of entries, which the owner accepted at a charge
 
     def __str__(self) -> str:
+        lost = " and those that may be lost" if self.has_losses else ""
         return (
-            f"as if the {self.charges:,} charged questions had been fixed beforehand: "
+            f"as if the {self.charges:,} charged questions{lost} had been fixed beforehand: "
             f"epsilon {self.epsilon:.6g} at delta {self.delta:g} by {self.by}\n"
             f"what decides are the filters, which hold for questions chosen after seeing answers: "
             f"epsilon {self.standing}"
@@ -110,11 +124,38 @@ def compose_nonadaptively(history: LedgerReader, delta: float, by: str = "pld") 
     """The charged passes over the data, composed as if their questions had been fixed beforehand.
 
     Shown, and labelled so, because analysts choose questions after seeing answers: then only a filter is valid.
+
+    **Rule.** A loss of entries that the owner accepted counts as one question, of the sums of filter A that were
+    charged for it. Where these are not what a witness saw, they are what was left of the cap, and filter B alone may
+    have admitted what was lost: all that was told until then is together within the cap, as the sums are after the
+    charge. So where they reach the cap, all until then counts as one question of these sums.
     """
-    counts = Counter(entry.loss for entry in history.entries() if entry.kind is EntryKind.RESERVE)
-    loss: Loss = Compose(tuple(Repeat(decode(text), times) for text, times in sorted(counts.items())))
-    value = price_of(loss, delta, by) if counts else 0.0
-    return NonAdaptiveCost(counts.total(), value, delta, by, history.overall())
+    cap, passes = ZERO_COST, 0
+    lost: list[Loss] = []
+    counts: Counter[str] = Counter()
+    for entry in history.entries():
+        if entry.kind is EntryKind.OPEN:
+            cap = cost_of_cap(Terms.decode(entry.note).limits.overall)
+        elif entry.kind is EntryKind.RESERVE:
+            passes += 1
+            counts[entry.loss] += 1
+        elif entry.kind is EntryKind.ACCEPT and entry.shared:
+            if all(found >= whole for found, whole in zip(entry.overall.grains, cap.grains, strict=True)):
+                lost, counts = [_as_one_question(entry.overall)], Counter()
+            elif entry.charge != ZERO_COST:
+                lost.append(_as_one_question(entry.charge))
+    loss = Compose((*(Repeat(decode(text), times) for text, times in sorted(counts.items())), *lost))
+    value = price_of(loss, delta, by) if counts or lost else 0.0
+    return NonAdaptiveCost(passes, value, delta, by, history.overall(), bool(lost))
+
+
+def _as_one_question(charge: BudgetCharge) -> Loss:
+    """What has these sums of filter A; of a sum that is at its largest number no bound is known."""
+    if LARGEST in (charge.epsilon, charge.delta_a):
+        return ApproximateDp(0, 1)
+    return ApproximateDp(
+        Fraction(charge.epsilon, GRAINS_PER_EPSILON), min(Fraction(1), Fraction(charge.delta_a, GRAINS_PER_DELTA))
+    )
 
 
 def _iter_leaves(loss: Loss) -> Iterator[Loss]:

@@ -200,10 +200,14 @@ def _remaining_budget(spent: BudgetCharge, cap: FilterLimits) -> BudgetCharge:
     (epsilon, delta)-DP by the theorem of the union (`accounting/filters.py`). Counted as one question of that, it
     counts for the other filter too, should the cap be raised or be given a delta afterwards.
     """
-    delta = Fraction(cap.delta_a, GRAINS_PER_DELTA) / DeltaSplit().basic
-    whole = compute_charge(ApproximateDp(Fraction(cap.epsilon, GRAINS_PER_EPSILON), delta))
-    sides = zip(cap.grains, whole.grains, spent.grains, strict=True)
+    sides = zip(cap.grains, cost_of_cap(cap).grains, spent.grains, strict=True)
     return BudgetCharge(*(max(0, limit - gone, all_of - gone) for limit, all_of, gone in sides))
+
+
+def cost_of_cap(cap: FilterLimits) -> BudgetCharge:
+    """What all that fits under a cap costs as one question."""
+    delta = Fraction(cap.delta_a, GRAINS_PER_DELTA) / DeltaSplit().basic
+    return compute_charge(ApproximateDp(Fraction(cap.epsilon, GRAINS_PER_EPSILON), delta))
 
 
 def _fail_open_claims(book: LedgerTransaction, key: SigningKey) -> int:

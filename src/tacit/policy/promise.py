@@ -83,6 +83,11 @@ def effective_budget(cap: PrivacyBudget, spent: BudgetCharge, highest: FilterLim
     return PrivacyBudget(max(cap.epsilon, _up(min(ways))), max(cap.delta, delta))
 
 
+def promised_budget(policy: Policy, spent: RecordedSpending) -> PrivacyBudget:
+    """What a policy promises over the answers to all analysts together, given what its ledger has charged."""
+    return effective_budget(policy.budget, spent.overall, spent.highest)
+
+
 def _convert(most: FilterLimits, spent: int) -> Fraction:
     """The epsilon of filter B at its limit, or at the least power of two times it that holds the rho that is spent."""
     rho, delta = max(1, most.rho), _conversion_delta(most)
@@ -108,7 +113,7 @@ def describe_guarantee(policy: Policy, spent: RecordedSpending | None = None) ->
     Without that it is the promise of a policy whose ledger is empty, and says so.
     """
     units = "; ".join(_unit(table) for table in policy.tables if not table.public)
-    whole = policy.budget if spent is None else effective_budget(policy.budget, spent.overall, spent.highest)
+    whole = policy.budget if spent is None else promised_budget(policy, spent)
     delta = f", plus {format_decimal(whole.delta)}" if whole.delta else ""
     start = ", counted from an empty ledger" if spent is None else ""
     return (
@@ -123,7 +128,7 @@ def describe_guarantee(policy: Policy, spent: RecordedSpending | None = None) ->
 def find_overspent(policy: Policy, spent: RecordedSpending) -> Iterator[PolicyAdvice]:
     """Where more is spent than a cap, so that the cap is no promise: it was lowered later, or a loss was charged."""
     each: list[tuple[tuple[str, ...], PrivacyBudget, PrivacyBudget]]
-    each = [(("privacy",), policy.budget, effective_budget(policy.budget, spent.overall, spent.highest))]
+    each = [(("privacy",), policy.budget, promised_budget(policy, spent))]
     each += [(("analysts", a.name), a.budget, _of_analyst(a, spent)) for a in policy.analysts]
     for path, cap, bound in each:
         for name in ("epsilon", "delta"):

@@ -19,7 +19,7 @@ from tacit.ledger.reader import LedgerReader
 from tacit.ledger.verify import VerificationReport, verify
 from tacit.ledger.witness import Witness
 from tacit.policy.check import check_policy
-from tacit.policy.promise import describe_guarantee, find_overspent
+from tacit.policy.promise import describe_guarantee, find_overspent, promised_budget
 from tacit.serve.console import budget_history, view_models
 from tacit.serve.console.requests import PageRequest
 from tacit.serve.console.session_pages import list_sessions
@@ -123,4 +123,5 @@ def _verify(curator: Curator) -> VerificationReport:
 def _describe_deployment(curator: Curator) -> dict[str, Any]:
     policy = curator.policy
     with LedgerReader(ledger_files(policy).store) as history:
-        return describe_deployment(history, policy.budget.epsilon, policy.budget.delta)
+        promised = promised_budget(policy, load_spent(policy, history))
+        return describe_deployment(history, promised.epsilon, promised.delta)

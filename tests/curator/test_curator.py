@@ -28,6 +28,7 @@ from tacit.ledger.entries import EntryKind
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.verify import check_receipt, verify
 from tacit.policy.load import load
+from tacit.privacy.loss import LaplaceNoise
 from tacit.sampling.bits import ReplayBits, SystemBits
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
@@ -495,6 +496,35 @@ def test_explain_says_what_ask_would_be_refused_for(clinic):
     ada.ask(BY_WARD, epsilon=ada.budget.remaining)
     assert ada.explain(COUNT, epsilon=1).refused is None
     assert ada.explain(COUNT, epsilon=0.5).refused is not None
+
+
+def test_an_explanation_is_the_same_whether_others_have_asked(clinic):
+    ada, bo = clinic.analyst("ada"), clinic.analyst("bo")
+    other = "SELECT COUNT(*) AS n FROM visits WHERE age > 50"
+
+    def refusals(analyst):
+        told = [analyst.explain(sql, epsilon=1).refused for sql in (COUNT, other)]
+        return [None if refused is None else refused.code for refused in told]
+
+    before = bo.explain(COUNT, epsilon=1)
+    stored = ada.ask(COUNT, epsilon=1)
+    assert bo.explain(COUNT, epsilon=1) == before
+    clinic.live_tables = frozenset({"visits"})
+    claim = clinic.ledger.reserve("ada", LaplaceNoise(1, 1), "fails", tables=clinic.live_tables)
+    clinic.ledger.fail(claim)
+    assert refusals(bo) == ["table-locked", "table-locked"]
+    assert refusals(ada) == [None, "table-locked"]
+    assert bo.ask(COUNT, epsilon=1)["n"] == stored["n"]  # whoever asks pays to learn that
+    assert refusals(bo) == [None, "table-locked"]
+
+
+def test_an_explanation_is_the_same_where_nothing_is_left_for_all(clinic):
+    ada, bo = clinic.analyst("ada"), clinic.analyst("bo")
+    stored = ada.ask(COUNT, epsilon=1)
+    ada.ask(BY_WARD, epsilon=99)
+    told = [bo.explain(COUNT, epsilon=epsilon).refused for epsilon in (1, 2)]
+    assert ["shared by all analysts" in refused.what for refused in told] == [True, True]
+    assert bo.ask(COUNT, epsilon=1)["n"] == stored["n"]
 
 
 def test_explain_tells_the_error_that_ask_has(ada):

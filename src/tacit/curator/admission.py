@@ -33,8 +33,14 @@ def find_refusal(
     history: LedgerReader | None,
     live: frozenset[str] = frozenset(),
     policy: Policy | None = None,
+    *,
+    is_asked: bool = False,
 ) -> Refused | None:
     """The refusal that an analyst would get for asking a plan now; None where it is admitted or free.
+
+    An answer that others have paid for is shown at the analyst's own charge alone, also over a locked table and where
+    nothing is left of the overall budget. That counts only for a question that is asked (`is_asked`): an explanation
+    is free, and is the same whether others have asked.
 
     `own` and `shared` are what the analyst and all of them have spent, and of which caps; `history` is the ledger, or
     None where there is none yet. `live` are the tables that can be locked; which of them is said where `policy`, as the
@@ -42,13 +48,14 @@ def find_refusal(
     question whose clip is chosen first, what both steps cost for a clip of one row must fit.
     """
     if isinstance(plan, ClipChoicePlan):
-        refused = _find_refusal(plan, compute_charge(plan.expected_loss), analyst, own, shared, history, live, policy)
+        cost = compute_charge(plan.expected_loss)
+        refused = _find_refusal(plan, cost, analyst, own, shared, history, live, policy, is_asked=is_asked)
         if refused is None or refused.code is not ErrorCode.BUDGET:
             return refused
         fix = f"{refused.fix}, in place of within" if "epsilon=" in refused.fix else refused.fix
         return Refused(refused.code, f"with a clip of one row, {refused.what}", fix=fix)
     cost = compute_charge(plan.loss, plan.delta)
-    return _find_refusal(plan, cost, analyst, own, shared, history, live, policy)
+    return _find_refusal(plan, cost, analyst, own, shared, history, live, policy, is_asked=is_asked)
 
 
 def _find_refusal(
@@ -60,8 +67,10 @@ def _find_refusal(
     history: LedgerReader | None,
     live: frozenset[str],
     policy: Policy | None,
+    *,
+    is_asked: bool,
 ) -> Refused | None:
-    answer, is_stored = None, False
+    is_stored = False
     locks: dict[str, TableLock] = {}
     if history is not None:
         asked = ChargeRequest(analyst, (plan.key, encode(plan.loss)), compute_charge(plan.loss, plan.delta))
@@ -72,6 +81,7 @@ def _find_refusal(
                 return None
             if book.open_claim(asked) is not None:
                 return None
+            answer = answer if is_asked else None
             locks = book.locks_of(plan.tables & live) if answer is None else {}
             is_stored = _is_stored(plan, answer, book)
     try:
@@ -122,8 +132,7 @@ def find_second_step(plan: AnyPlan, analyst: str, history: LedgerReader | None) 
     """The plan that follows from a clip, where this analyst has paid for that; else the plan as it is.
 
     Without a charge of the analyst's own, the explanation is not that of the stored clip. That others have asked shows
-    in no explanation, unless the overall budget is exhausted: then only what is stored is not refused. What it cost
-    them is in the totals of all (`docs/guide/threat-model.md`).
+    in no explanation. What it cost them is in the totals of all (`docs/guide/threat-model.md`).
     """
     if history is None or not isinstance(plan, ClipChoicePlan):
         return plan

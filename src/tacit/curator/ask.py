@@ -75,7 +75,7 @@ def settle_clip(
     ledger, policy = curator.ledger, curator.policy.asked_by(analyst)
     standings = (ledger.standing(analyst), ledger.overall())
     if not is_first_step_named(plan, analyst, question.request, ledger):
-        refused = find_refusal(plan, analyst, *standings, ledger, curator.live_tables, policy)
+        refused = find_refusal(plan, analyst, *standings, ledger, curator.live_tables, policy, is_asked=True)
         if refused is not None:
             raise refused
     run = run or (lambda each: release(each, curator.engine, curator.bits))

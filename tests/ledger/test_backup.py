@@ -9,12 +9,13 @@ import stat
 import threading
 
 import pytest
-from tests.ledger.conftest import limits, noise
+from tests.ledger.conftest import clock, limits, noise
 
 from tacit import durable_files
 from tacit.errors import ErrorCode, LedgerError, ParameterError
 from tacit.ledger import backup
 from tacit.ledger.backup import back_up_ledger
+from tacit.ledger.entries import EntryKind
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.reader import LedgerReader
 
@@ -122,6 +123,23 @@ def test_a_ledger_that_is_not_in_order_is_not_copied(opened, tmp_path):
     plain.close()
     found = back_up_ledger(path, tmp_path / "copy.ledger")
     assert not found.ok and not (tmp_path / "copy.ledger").exists()
+
+
+def test_a_ledger_that_an_earlier_version_charged_by_its_rules_is_copied(tmp_path):
+    path, target, half = tmp_path / "ledger", tmp_path / "copy", noise("0.5")
+    with Ledger(path, limits("10", ada="1", bo="1", monthly=["ada"])) as ledger, clock() as set_to:
+        set_to("2030-01-15")
+        ledger.fail(ledger.reserve("ada", half, "a"))
+        ledger.commit(ledger.reserve("bo", half, "a"), b"12")
+        set_to("2030-02-01")
+        asked, other = (ledger.describe_request("ada", half, key) for key in "ab")
+        with ledger._writing() as book:  # a failure that pays, and a month that is over
+            ledger._write(book, EntryKind.REPEAT, asked, month="2030-01")
+            ledger._write(book, EntryKind.RESERVE, other, charge=other.cost, month="2030-01", shared=1)
+    found = back_up_ledger(path, target)
+    assert (len(found.problems), found.former, found.ok, found.is_whole) == (2, 2, False, True)
+    with LedgerReader(path) as ledger, LedgerReader(target) as copy:
+        assert list(copy.entries()) == list(ledger.entries())
 
 
 def test_mistakes_are_said_and_nothing_is_overwritten(opened, tmp_path):

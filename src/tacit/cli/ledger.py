@@ -108,16 +108,17 @@ def backup(
     report = back_up_ledger(books.store, target)
     if as_json:
         _print_json(
-            {"ok": report.ok, "entries": report.entries, "head": report.head, "problems": list(report.problems)}
+            {"ok": report.is_whole, "entries": report.entries, "head": report.head, "problems": list(report.problems)}
         )
-    elif report.ok:
-        typer.echo(f"{report.entries:,} entries, all in order, head {report.head}")
+    elif report.is_whole:
+        how = "all in order" if report.ok else "all there, some charged by the rules of an earlier version"
+        typer.echo(f"{report.entries:,} entries, {how}, head {report.head}")
         typer.echo(f"Copied to {target}. Keep the key with it ({books.key}), and the witness elsewhere.")
     else:
         typer.echo("The ledger is NOT in order; nothing was copied.")
-        for problem in report.problems:
-            typer.echo(f"· {problem}")
-    if not report.ok:
+    for problem in report.problems if not as_json else ():
+        typer.echo(f"· {problem}")
+    if not report.is_whole:
         raise typer.Exit(_DAMAGED)
 
 

@@ -26,7 +26,8 @@ from tacit.ledger.verify import VerificationReport, verify
 def back_up_ledger(ledger: Path | str, target: Path) -> VerificationReport:
     """Copy the ledger to a new file, and return what checking the copy found.
 
-    Where the copy is not in order, neither is the ledger, and no file is left.
+    Where the copy is not whole (`VerificationReport.is_whole`), neither is the ledger, and no file is left. What was
+    charged by the rules of an earlier version is copied as it is.
     """
     if not isinstance(ledger, Path):
         fix = "pg_dump of that database is its backup"
@@ -48,7 +49,7 @@ def _back_up(ledger: Path, target: Path) -> VerificationReport:
         _copy(ledger, draft)
         with LedgerReader(draft) as copy:
             report = verify(copy)
-        if report.ok:
+        if report.is_whole:
             sync_path(draft)
             if not link_draft(draft, target, PRIVATE):
                 raise FileExistsError

@@ -29,20 +29,34 @@ from tacit.ledger.witness import Witness, WitnessedHead
 
 QuestionKey = tuple[str, str]  # a key and a loss
 _OFTEN = 500  # entries from one word of progress to the next
+_OVER = "its month is over: it counts in an earlier one than that in which it was charged"
+_MISPRICED = "a repeat is charged its privacy loss once, and then nothing"
+_PAID_BY_A_FAILURE = "its charge failed, and has paid for an answer that was shown"
+_FORMER = frozenset({_OVER, _MISPRICED, _PAID_BY_A_FAILURE})  # what earlier versions charged by other rules
 
 
 @dataclass(frozen=True)
 class VerificationReport:
-    """What `verify` found. `head` is the hash of the last entry, to compare with receipts."""
+    """What `verify` found. `head` is the hash of the last entry, to compare with receipts.
+
+    `former` of the problems are charges that an earlier version of Tacit would have made by its own rules. Such a
+    ledger stays as it is and usable, because what was told under it is not undone.
+    """
 
     entries: int
     head: str
     problems: tuple[str, ...]
+    former: int = 0
 
     @property
     def ok(self) -> bool:
         """Whether nothing is wrong."""
         return not self.problems
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every entry and answer is there as it was written, whatever rule it was charged by."""
+        return len(self.problems) == self.former
 
 
 def verify(
@@ -68,7 +82,7 @@ def verify(
                 walk.say(f"it cannot be read beyond entry {walk.sequence}")
     except LedgerError as error:
         walk.say(error.what)
-    return VerificationReport(walk.count, walk.previous, tuple(walk.problems))
+    return VerificationReport(walk.count, walk.previous, tuple(walk.problems), walk.former)
 
 
 def _check_ledger(
@@ -107,6 +121,7 @@ class _ChainVerifier:
     previous: str = GENESIS
     time: str = ""
     problems: list[str] = field(default_factory=list)
+    former: int = 0
     terms: Terms | None = None
     sums: dict[str, BudgetCharge] = field(default_factory=dict)  # what counts against each cap
     months: dict[str, str] = field(default_factory=dict)
@@ -135,6 +150,7 @@ class _ChainVerifier:
         except (ValueError, TypeError):
             found = ["it cannot be read"]
         self.problems += [f"entry {entry.sequence}: {problem}" for problem in found]
+        self.former += sum(problem in _FORMER for problem in found)
 
     def _chain(self, entry: Entry) -> Iterator[str]:
         if entry.sequence != self.sequence + 1:
@@ -162,7 +178,7 @@ class _ChainVerifier:
             yield "its month has not come yet"
         is_charged = entry.kind in (EntryKind.RESERVE, EntryKind.REPEAT) and entry.charge != ZERO_COST
         if is_charged and "" < entry.month < entry.time[:7]:
-            yield "its month is over: it counts in an earlier one than that in which it was charged"
+            yield _OVER
         if begins:
             self.sums[entry.analyst] = ZERO_COST
         self.months[entry.analyst] = entry.month
@@ -261,7 +277,7 @@ class _ChainVerifier:
         about = entry.analyst, entry.question
         paid = self.failures[about] + 1 <= self.charges[about]
         if entry.charge != (ZERO_COST if paid else self.prices.get(entry.question)):
-            yield "a repeat is charged its privacy loss once, and then nothing"
+            yield _MISPRICED
         if not paid:
             yield from self._check_caps(entry, (entry.analyst,))
             self.charges[about] += 1
@@ -311,7 +327,7 @@ class _ChainVerifier:
                 yield f"its charge failed, and {', '.join(sorted(tables - set(locked)))} was not locked"
             self.failures[about] += 1
             if about in self.shown and self.failures[about] + 1 > self.charges[about]:
-                yield "its charge failed, and has paid for an answer that was shown"
+                yield _PAID_BY_A_FAILURE
 
     def compare_head(self, found: list[Row]) -> None:
         """The head names the last entry."""

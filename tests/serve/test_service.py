@@ -50,6 +50,18 @@ def test_what_the_curator_says_passes_through(curator):
 
 
 @pytest.mark.slow
+def test_whoever_asks_the_same_waits_for_longer_than_a_run_may_take(curator):
+    async def work():
+        usual = curator.ledger._patience
+        for limit, first, least in ((300, 0.02, usual), (400, 0.02, 0.02 * 2**15), (5000, 0, 5000)):
+            service = CuratorService(curator, limit=limit, first=first)
+            assert least <= curator.ledger._patience <= least + 30
+            await service.close()
+
+    run(work())
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sql", "price", "code"),
     [

@@ -80,6 +80,7 @@ __all__ = ["Ledger", "format_epsilon"]
 
 _ENTRIES_CHECKED_AT_OPEN = 1000  # entries walked at every opening; `verify` walks them all
 _LONGEST_REQUEST = 200
+_MARGIN = 30.0  # seconds from the end of a run until its outcome is on disk
 _log = logging.getLogger("tacit")
 _opened: dict[int, ref[Ledger]] = {}  # the ledgers that are open in this process
 
@@ -144,6 +145,10 @@ class Ledger(LedgerReader):
         """Let go of the database. What is still worked on through this object comes to nothing."""
         _opened.pop(id(self), None)
         super().close()
+
+    def outlast(self, seconds: float) -> None:
+        """Wait for an identical question in flight for longer than a run may take, so that none is begun twice."""
+        self._patience = max(self._patience, seconds + _MARGIN)
 
     def reserve(
         self,

@@ -34,7 +34,7 @@ from tacit.serve.limits import RateLimiter
 from tacit.serve.open_epoch import OpenEpoch
 from tacit.serve.scheduler import Scheduler, stopping
 from tacit.serve.start_limiter import StartLimiter
-from tacit.serve.timing import SMALLEST_BUCKET, delay_to_bucket
+from tacit.serve.timing import SMALLEST_BUCKET, delay_to_bucket, round_up_to_bucket
 
 T = TypeVar("T")
 
@@ -272,6 +272,7 @@ class CuratorService:
 
     def _open_epoch(self, curator: Curator, *, owned: bool) -> OpenEpoch:
         warn_of_rows(curator, self.fit_rows)
+        curator.ledger.outlast(round_up_to_bucket(self._limit, self._first) if self._first > 0 else self._limit)
         planner = Planner(
             curator.policy,
             knows_only=curator.ledger.former_lookup(KEY_VERSION),

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import random
+import select
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -49,6 +52,48 @@ def code_of(call: Callable[[], Any]) -> ErrorCode:
     with pytest.raises(LedgerError) as error:
         call()
     return error.value.code
+
+
+@contextmanager
+def pooler(url: str, connections: int) -> Iterator[str]:
+    """The URL of what stands between client and server and hands out cancel keys of its own, as poolers do."""
+    place = f"{parse_qs(urlsplit(url).query)['host'][0]}/.s.PGSQL.5432"
+
+    def relay() -> None:
+        for _ in range(connections):
+            with listening.accept()[0] as client, socket.socket(socket.AF_UNIX) as server:
+                server.connect(place)
+                while _copy_some(client, server):
+                    pass
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=relay, daemon=True)
+        thread.start()
+        port = listening.getsockname()[1]
+        yield f"postgresql://postgres@127.0.0.1:{port}/postgres?sslmode=disable#{urlsplit(url).fragment}"
+        thread.join(60)
+
+
+def _copy_some(client: socket.socket, server: socket.socket) -> bool:
+    """Hand on what either end has sent, the key with another process number; whether both are there still."""
+    ready, _, _ = select.select([client, server], [], [])
+    for source in ready:
+        data = source.recv(1 << 16)
+        if source is server:
+            head, mark, key = data.partition(b"K\0\0\0\x0c")
+            data = head + mark + bytes([key[0] ^ 0x40]) + key[1:] if mark else data
+        if not data:
+            return False
+        (server if source is client else client).sendall(data)
+    return True
+
+
+def test_a_ledger_behind_a_pooler_is_not_opened(url, ledger):
+    with pooler(url, connections=2) as pooled:
+        for opening in (lambda: Ledger(pooled, LIMITS), lambda: LedgerReader(pooled)):
+            with pytest.raises(LedgerError, match="is reached through a connection pooler") as caught:
+                opening()
+            assert caught.value.code is ErrorCode.LEDGER
 
 
 # Schemas

@@ -1,6 +1,11 @@
 """The ledger in a PostgreSQL database, where several hosts serve.
 
 The URL's fragment names the ledger where one database holds several: postgresql://host/office#clinic.
+
+**Rule.** A ledger has a session of the server's own. Settings hold for a session, and that a holder runs is known by
+its session: through a pooler that may be another client's, and go on when the holder is gone, so that a run over live
+tables that never ended would not be found. A pooler hands out cancel keys of its own, and the server tells its process
+number with them; where that is not the one by which the session knows itself, the ledger is not opened.
 """
 
 from __future__ import annotations
@@ -188,6 +193,9 @@ class PostgresStore(LedgerStore):
         connection = psycopg.connect(self._url, autocommit=True, connect_timeout=max(2, int(self.wait)))
         try:
             session = _PostgresSession(connection)
+            if session.run("SELECT pg_backend_pid()") != [(connection.info.backend_pid,)]:
+                fix = "name the server itself: a ledger needs a session of its own"
+                raise self.error("is reached through a connection pooler", fix)
             session.run("SELECT set_config('search_path', ?, false)", (f'"{self._schema}"',))
             session.run("SELECT set_config('lock_timeout', ?, false)", (f"{int(self.wait * 1000)}ms",))
             session.run("SET synchronous_commit = on")

@@ -273,6 +273,21 @@ def test_a_lost_key_costs_nothing_while_the_witness_is_there(office):
         assert ledger.terms().key == office.key.public
 
 
+def test_a_cap_that_was_lowered_is_charged_as_high_as_it_was(office):
+    office.limits = limits("9", ada="9", bo="9")
+    with office.open() as ledger:
+        office.ask(ledger, "ada", "a", epsilon="2")
+        copy = office.copy_of_open(ledger)
+        office.ask(ledger, "ada", "b", epsilon="5")
+    shutil.copy(copy, office.path)
+    office.witness.path.unlink()
+    office.limits = limits("1", ada="1", bo="1")
+    office.accept()
+    office.check()
+    with office.open() as ledger:
+        assert [spent.epsilon for spent in standings(ledger).values()] == [grains("9")] * 3
+
+
 def test_a_new_key_knows_which_epochs_are_over(office):
     with office.open(EpochSource(1, {"visits": "a"})) as ledger:
         office.ask(ledger, "ada", "of the first epoch")

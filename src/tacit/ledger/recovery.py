@@ -63,9 +63,10 @@ def accept_loss(
     what was truly spent. Proof: let s be the last head that the witness and the ledger share. What was spent on the
     lost ledger after s is at most the growth of the witness's sum over all charges to anyone, W_n - W_s; what was spent
     on this one is in its own sums. Both are counted: the growth is charged to everyone, because it is not known whose
-    it was. Where the witness is lost too, nothing is known, and every cap is charged in full; one that has seen nothing
-    is a lost one, beside a key that signs a ledger or a ledger whose key is lost. A charge without an answer fails,
-    because its answer may be among what was lost.
+    it was. Where the witness is lost too, nothing is known, and every cap is charged in full, as high as any opening
+    that is there had it: it may have been lowered only since. A witness that has seen nothing is a lost one, beside a
+    key that signs a ledger or a ledger whose key is lost. A charge without an answer fails, because its answer may be
+    among what was lost.
 
     `others` are witnesses of other hosts. One witness alone knows only what its own hosts wrote: after a failover that
     lost commits, the one that has seen the highest entry may have seen it on the new branch, and none that were lost.
@@ -145,11 +146,12 @@ def _charge_missing(
     for table in sorted(live):
         append_lock(book, table, LOST_ENTRIES, key)
     failed = _fail_open_claims(book, key)
-    charged = {}
+    charged, highest = {}, book.highest_limits()
     for analyst, total in list(book.totals()):
         month = max(total.month, book.now()[:7]) if total.month else ""  # it may have been spent this month
         standing = standing_in_month(total, month)
-        charge = _remaining_budget(standing.spent, standing.cap) if missing is None else missing
+        cap = highest.get(analyst, standing.cap)
+        charge = _remaining_budget(standing.spent, cap) if missing is None else missing
         book.append(
             EntryKind.ACCEPT,
             analyst=analyst,

@@ -190,7 +190,14 @@ class PostgresStore(LedgerStore):
             self._connection = None
 
     def _open(self) -> psycopg.Connection[Row]:
-        connection = psycopg.connect(self._url, autocommit=True, connect_timeout=max(2, int(self.wait)))
+        connection = psycopg.connect(
+            self._url,
+            autocommit=True,
+            connect_timeout=max(2, int(self.wait)),
+            keepalives_idle=60,  # so that nothing in between drops a connection that waits for a long run
+            keepalives_interval=10,
+            keepalives_count=6,
+        )
         try:
             session = _PostgresSession(connection)
             if session.run("SELECT pg_backend_pid()") != [(connection.info.backend_pid,)]:

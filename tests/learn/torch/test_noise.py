@@ -1,12 +1,15 @@
-"""The noise of the device on a CPU: how it is seeded, who has the same, and that it is Gaussian."""
+"""The noise of the device on a CPU: how it is seeded, who has the same, that it is Gaussian, and has no end."""
 
 from __future__ import annotations
 
 import copy
 import itertools
+import math
 import os
 import pickle
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from tests.support.forks import in_child, outcome
@@ -89,3 +92,48 @@ def test_calls_and_tensors_have_noise_of_their_own():
     source.add(sums, 1.0)
     again = draw(source, 12)
     assert not (sums[0].flatten() == sums[1]).any() and not (sums[1] == again).any()
+
+
+def draw_from(words: list[int], count: int, dtype: torch.dtype) -> torch.Tensor:
+    """Normal numbers from these words of 64 bits."""
+    left = iter(words)
+    raw = SimpleNamespace(random_raw=lambda size: np.array([next(left) for _ in range(size)], dtype=np.uint64))
+    source = noise.DeviceNoise(CPU)
+    source._host = SimpleNamespace(bit_generator=raw)
+    return draw(source, count, dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("times", [0, 1, 3])
+def test_no_value_is_too_far_off_to_occur(dtype, times):
+    # Words of zeros are ever smaller uniform numbers: here 2^53 cells of 2^-bits, and the direction is that of 0. What
+    # ends at 6.66 deviations, as 31 bits do, gives outputs there that a neighbor cannot have.
+    bits = (32 if dtype == torch.float32 else 64) + 64 * (times + 1)
+    found = draw_from([0] * (times + (1 if dtype == torch.float32 else 2)) + [2**53], 1, dtype)
+    assert float(found) == pytest.approx(math.sqrt(2 * (bits - 53) * math.log(2)), rel=1e-6)
+    assert float(found) > (7.7, 12.1, 0, 18)[times]
+
+
+def test_none_is_too_near_to_zero_either():
+    # The other end: 1 - 2^-43, whose logarithm is about -2^-43, from 2^53 cells of 32 and 64 bits.
+    found = draw_from([2**32 - 1, 2**53], 1, torch.float32)
+    assert float(found) == pytest.approx(2.0**-21, rel=1e-6, abs=0)
+
+
+@pytest.mark.parametrize(("dtype", "bits"), [(torch.float32, 32), (torch.float64, 64)])
+def test_a_pair_is_a_real_one_that_was_hardly_moved(dtype, bits):
+    # A word stands for all uniform numbers of its cell: the lengths at both ends of it are 2^-15 apart at most.
+    last = 2 ** (bits - 1) - 1
+    few = 2 ** (bits - 18)
+    for cell in (few, few + 1, 3 * few, last // 3, last - 1, last):
+        places = [cell * 2.0**-bits, (cell + 1) * 2.0**-bits]
+        for word, energies in (
+            (cell, [-math.log(place) for place in places]),
+            (2**bits - 1 - cell, [-math.log1p(-place) for place in places]),
+        ):
+            words = [word] if dtype == torch.float32 else [word, 0]
+            for at, turn in enumerate((0, 2 ** (bits - 2))):  # a quarter of the circle
+                words = [word + (turn << 32)] if dtype == torch.float32 else [word, turn]
+                found = float(draw_from(words, 2, dtype)[at])
+                for energy in energies:
+                    assert found == pytest.approx(math.sqrt(2 * energy), rel=2.0**-15)

@@ -17,6 +17,7 @@ from torch import Tensor
 from tacit.errors import ParameterError
 from tacit.learn.torch.book import booked_parameters
 from tacit.learn.torch.checking import checked_units, only, refuse
+from tacit.learn.torch.products import has_triton
 
 _WARM = 3  # runs before a capture, on a stream of their own
 _NEAR = 2.0**-4  # how far shares of a norm may be apart where dropout is drawn anew
@@ -32,6 +33,8 @@ class CapturedStep:
             raise ParameterError(
                 "capture", "needs a model on a GPU, and independent noise of the device", fix="private.compile(...)"
             )
+        if not has_triton():  # without it the host looks at what the device draws
+            raise ParameterError("capture", "needs Triton, which draws the noise", fix="pip install triton")
         self.private = private
         self.losses: Tensor
         self._run = private.compile(losses, **options)

@@ -1,11 +1,13 @@
 """One GPU kernel that draws Gaussian noise and adds it: a sum is read and written once.
 
 It is imported where Triton is installed. Numbers come from Philox 4x32-10: the key has 64 bits from the operating
-system, and no counter is used twice: it has the place of a number, the number of the tensor, and the number of the
-call, the first of which is drawn by the operating system too. Two 32-bit words give two normal numbers by the transform
-of Box and Muller, the smallest uniform one being 2^-33. Sine and cosine are polynomials on an eighth of the circle to
-either side, which the first two bits of a word turn to its quarter: as exact as 32-bit numbers, and without the
-branches for large angles that libraries have.
+system, and no counter is used twice: it has the place of a number, the number of the tensor, which is below 2^24, and
+in the 8 bits above it how often cells were divided, and the number of the call, the first of which is drawn by the
+operating system too. Two 32-bit words give two normal numbers as the theorem of `noise` has it: the first bit of one
+says which end of the uniform number it is near, the others are the cell. Words for cells that have to be divided are
+drawn where a block has one, which one block in 2^7 has; that would end after 255 times, of a probability below
+2^-8000. Sine and cosine are polynomials on an eighth of the circle to either side, which the first two bits of a word
+turn to its quarter: as exact as 32-bit numbers, and without the branches for large angles that libraries have.
 """
 
 from __future__ import annotations
@@ -22,9 +24,35 @@ _FIELDS = 4  # of a block in a table: where its tensor lies, the tensor's size a
 
 
 @triton.jit
-def _pair(first, second):
-    uniform = (first.to(tl.float32) + 0.5) * 2.3283064365386963e-10  # 2^-32
-    radius = tl.sqrt(-2.0 * tl.log(tl.minimum(uniform, 1.0)))
+def _energy(word, value, depth):
+    """The e of `noise` from a word, the place in its cell's units, and how often the cell was the last one before 0."""
+    place = value * 2.3283064365386963e-10  # 2^-32
+    length = place * tl.exp2(-32.0 * depth)
+    is_below = (word >> 31) != 0
+    uniform = tl.where(is_below, 1.0 - length, place)
+    more = tl.where(is_below, (uniform - 1.0) + length, 22.180709777918249 * depth)  # 32 ln(2) each time
+    return tl.maximum(more - tl.log(uniform), length)  # which e is never below
+
+
+@triton.jit
+def _divide(cell, value, depth, word):
+    """Divide the cells that are near 0 by one more word."""
+    is_last = cell == 0
+    fine = word.to(tl.float32) + 0.5
+    closer = tl.where(is_last, fine, cell.to(tl.float32) + fine * 2.3283064365386963e-10)
+    value = tl.where(cell < 16384, closer, value)
+    return tl.where(is_last, word, 16384 + (word & 0)), value, depth + is_last.to(tl.float32)
+
+
+@triton.jit
+def _is_near(cell, other):
+    """Whether any cell is among those that are divided: `noise.RARE` in cells."""
+    return tl.max((tl.minimum(cell, other) < 16384).to(tl.int32)) != 0
+
+
+@triton.jit
+def _pair(energy, second):
+    radius = tl.sqrt(2.0 * energy)
     quarter = second >> 30
     angle = ((second & 0x3FFFFFFF).to(tl.float32) - 536870912.0) * 1.4629180792671596e-09  # 2 pi 2^-32
     square = angle * angle
@@ -49,9 +77,21 @@ def _add_block(sums, deviation, state, size, tensor, program, block: tl.constexp
     low = (call & 0xFFFFFFFF).to(tl.uint32)
     high = (call >> 32).to(tl.uint32)
     a, b, c, d = tl.philox(key, place, zero + tensor.to(tl.uint32), zero + low, zero + high, 10)
+    cell, other = a & 0x7FFFFFFF, c & 0x7FFFFFFF
+    energy, other_energy = _energy(a, cell.to(tl.float32) + 0.5, 0.0), _energy(c, other.to(tl.float32) + 0.5, 0.0)
+    if _is_near(cell, other):
+        value, other_value = cell.to(tl.float32) + 0.5, other.to(tl.float32) + 0.5
+        depth, other_depth = value * 0.0, value * 0.0
+        number = tensor
+        while _is_near(cell, other):
+            number += 16777216  # 2^24
+            e, f, _, _ = tl.philox(key, place, zero + number.to(tl.uint32), zero + low, zero + high, 10)
+            cell, value, depth = _divide(cell, value, depth, e)
+            other, other_value, other_depth = _divide(other, other_value, other_depth, f)
+        energy, other_energy = _energy(a, value, depth), _energy(c, other_value, other_depth)
     scale = tl.load(deviation)
-    first, second = _pair(a, b)
-    third, fourth = _pair(c, d)
+    first, second = _pair(energy, b)
+    third, fourth = _pair(other_energy, d)
     at = program * 4 * block + lanes
     tl.store(sums + at, tl.load(sums + at, mask=at < size) + scale * first, mask=at < size)
     at += block

@@ -18,8 +18,10 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+import time
 import warnings
 import weakref
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -38,7 +40,9 @@ from tacit.arithmetic import Number, to_rational, to_rational_between
 from tacit.errors import ErrorCode, ParameterError, Refused
 from tacit.learn.facts import read_relation
 from tacit.learn.fit_account import (
+    ACCOUNTS_VARIABLE,
     AccountTerms,
+    accounts_folder,
     clear_removed,
     close_account,
     create_account,
@@ -58,6 +62,7 @@ from tacit.privacy.loss import Compose, Loss
 
 _MOST = Fraction(9000)  # what grains of epsilon hold
 _CARRIED = "_carried_accounts"
+_MOMENT = 10**9  # nanoseconds: longer ago, changes of a file system are told apart by their times
 
 
 class FitBudget:
@@ -73,10 +78,11 @@ class FitBudget:
     are for whoever holds the rows.
 
     While the block is open, every fit of the process is charged, in all its threads, and every fit of processes that it
-    started; an estimator that is pickled inside of the block is charged to it wherever it is fitted, or refused where
-    the account cannot be reached. Inside of several budgets, a fit is charged to each, or refused by one and charged to
-    none. A fit that begins after the end of the block is not inside of it. The same budget may be entered again, also
-    inside of itself: what was spent stays spent.
+    started; so is a training (`tacit.learn.torch.Private`) that began before and takes a step inside. An estimator that
+    is pickled inside of the block is charged to it wherever it is fitted, or refused where the account cannot be
+    reached. Inside of several budgets, a fit is charged to each, or refused by one and charged to none. A fit that
+    begins after the end of the block is not inside of it. The same budget may be entered again, also inside of itself:
+    what was spent stays spent.
 
     Parameters
     ----------
@@ -331,16 +337,53 @@ def charge_fit(estimator: object, guarantee: DpGuarantee, loss: Loss, *, public:
     A fit of public rows is free. The second fit of a process that is in no budget warns, once, of what they cost
     together.
     """
-    if check_public(public):
-        return
-    ancestors = {path for path in find_ancestors_accounts() if path not in _registry.made}
-    paths = {Path(path) for path in _own_and_carried(estimator)} | ancestors
-    if paths:
-        reserve_in_all(paths, guarantee, loss)
-    elif _registry.open:  # the block that this fork was made in has ended, and it is in no other
-        raise refuse_unreachable()
-    else:
-        _count_outside(guarantee)
+    if not check_public(public):
+        FitCharge().update(estimator, lambda: (guarantee, loss))
+
+
+class FitCharge:
+    """The charge of one fit, which may go on in steps while budgets are opened.
+
+    **Theorem.** A fit whose every step begins with `update` is charged, as a whole, to every budget that a step is
+    inside of: once in each process that takes steps. So what it releases inside of the block of a budget is among what
+    the budget bounds, whether or not the fit began there. Proof: what is left of a fit loses at most what all of it
+    does. Accounts are looked for anew after whatever a new one changes: the budgets of this process, what it was told
+    of, or the folder of accounts. A file system may give changes of the same moment the same time, so a folder is
+    looked through as long as its last change is less than a second old.
+    """
+
+    def __init__(self) -> None:
+        self._charged: set[Path] = set()
+        self._process = 0  # that began it, or goes on with it
+        self._seen: object = None
+
+    def update(self, estimator: object, price: Callable[[], tuple[DpGuarantee, Loss]]) -> None:
+        """Charge the fit to the budgets that it is inside of now and was not; Refused where one does not admit it."""
+        seen = _observe_accounts()
+        if seen == self._seen:
+            return
+        is_new = self._process != os.getpid()
+        charged = set() if is_new else self._charged
+        ancestors = {path for path in find_ancestors_accounts() if path not in _registry.made}
+        paths = ({Path(path) for path in _own_and_carried(estimator)} | ancestors) - charged
+        if paths:
+            reserve_in_all(paths, *price())
+        elif is_new and _registry.open:  # the block that this fork was made in has ended, and it is in no other
+            raise refuse_unreachable()
+        elif is_new:
+            _count_outside(price()[0])
+        self._charged, self._process, self._seen = charged | paths, os.getpid(), seen
+
+
+def _observe_accounts() -> object:
+    """What is another thing whenever a budget may have been opened for this process."""
+    try:
+        changed = accounts_folder().stat().st_mtime_ns
+    except OSError:
+        changed = 0
+    if abs(time.time_ns() - changed) < _MOMENT:
+        return object()
+    return os.getpid(), _registry.open, os.environ.get(ACCOUNTS_VARIABLE), changed
 
 
 def _count_outside(guarantee: DpGuarantee) -> None:
@@ -357,4 +400,4 @@ def _count_outside(guarantee: DpGuarantee) -> None:
             f"delta {float(delta):.3g} if they learned from the same people, and every other fit adds to that"
         )
         fix = f"with tacit.learn.budget(epsilon={digits_above(epsilon)}, delta={digits_above(2 * delta)}): ..."
-        warnings.warn(RepeatedFitWarning(what, fix=fix), stacklevel=4)
+        warnings.warn(RepeatedFitWarning(what, fix=fix), stacklevel=5)

@@ -13,7 +13,6 @@ move the parameters.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -25,7 +24,7 @@ from torch.utils.data import DataLoader
 
 from tacit.arithmetic import Number, to_integer, to_rational, to_rational_between
 from tacit.errors import ParameterError
-from tacit.learn.fit_budget import charge_fit, check_public
+from tacit.learn.fit_budget import FitCharge, check_public
 from tacit.learn.torch import noise as noises
 from tacit.learn.torch.accountant import Sampling, TrainingGuarantee, TrainingPlan, dyadic_rate
 from tacit.learn.torch.backward import backward
@@ -114,8 +113,9 @@ class Private:
         The public number of units, which the rate of sampling and the steps follow from. Left out, the number in the
         dataset is taken, and is public.
     public : bool, default False
-        Whether the rows are public: the training then is not charged to a budget. Else all of it is, at the first
-        batch, to every `tacit.learn.budget` that it is inside of; one that is continued is charged anew.
+        Whether the rows are public: the training then is not charged to a budget. Else all of it is, at its first
+        batch inside, to every `tacit.learn.budget` that a step is inside of; one that goes on from a state, in a fork
+        or as a copy is charged anew.
     check : bool, default True
         Compare the first pass with gradients of single examples, which finds layers and hooks that mix examples by
         their gradients; and the numbers of parameters before and after it.
@@ -232,7 +232,7 @@ class Private:
         self._compiled: tuple[Callable[..., Any], Callable[..., Any]] | None = None
         self._iteration: object = None
         self.steps_ = 0
-        self._public, self._charged_in = check_public(public), 0
+        self._public, self._charge = check_public(public), FitCharge()
         self.loader = PrivateLoader(self)
 
     # -- the guarantee ------------------------------------------------------------------------------------------------
@@ -344,14 +344,17 @@ class Private:
         if self.steps_ >= self.plan.steps:
             what = f"all {self.plan.steps} planned steps are taken"
             raise ParameterError("epochs", what, fix="plan more epochs, at the privacy loss they have")
-        if not self._public and self._charged_in != os.getpid():  # a fork goes on by itself
-            charge_fit(self, self.guarantee_, self.plan.loss(self.plan.steps))
-            self._charged_in = os.getpid()
+        self._charge_budgets()
         self._pass = given
         if not self._is_captured:  # graphs change nothing that they did not change as they were recorded
             self._guard.begin(with_checksums=self._check)
         self._randomness.begin(in_graphs=self._is_captured)
         self._book.start()
+
+    def _charge_budgets(self) -> None:
+        """Charge all of the training to the budgets that it is inside of, and was not before."""
+        if not self._public:
+            self._charge.update(self, lambda: (self.guarantee_, self.plan.loss(self.plan.steps)))
 
     def _forget_pass(self) -> None:
         """Drop what passes of a batch that was left have added: its rows may come again."""
@@ -402,6 +405,7 @@ class Private:
     def _require_pass(self) -> Pass:
         if self._pass is None:
             raise ParameterError("step", "there is no batch to step with", fix="for batch in private.loader: ...")
+        self._charge_budgets()
         return self._pass
 
     def _backward(self, losses: Tensor, mask: Tensor) -> tuple[Tensor | None, list[Tensor]]:
@@ -573,6 +577,9 @@ class Private:
         if self._correlated is not None:
             self._correlated.forget()
         self._clip.fill_(float(to_rational("clip", state["clip"])))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_charge": FitCharge()}  # a copy goes on by itself
 
     def close(self) -> None:
         """Give the model its own layers back; training is over."""

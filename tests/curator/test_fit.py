@@ -25,12 +25,14 @@ from tacit.engines.unit_rows import OneRowPerUnit
 from tacit.errors import ErrorCode, Failed, ParameterError, Refused
 from tacit.learn import Lasso, LinearRegression, LinearSVC, LogisticRegression, Ridge
 from tacit.learn.feature_encoding import Feature, FeatureEncoding
+from tacit.learn.minimize import fewest_declared, most_rows
 from tacit.ledger.entries import EntryKind
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.verify import verify
 from tacit.plan.scope import Scope
 from tacit.policy.load import load
 from tacit.sampling.bits import ReplayBits
+from tacit.serve.fit_requests import MAX_FIT_ROWS
 
 QUESTION = "SELECT age, ward, died FROM visits"
 RNG = np.random.default_rng(3)
@@ -433,6 +435,26 @@ def test_how_many_rows_there_are_decides_of_no_fit(tmp_path, missing):
             with pytest.raises(Refused) as caught:
                 release_fit(model, ages, "died", "ada", curator, 1, 1e-7, limits=replace(limits, cells=2 * rows - 1))
             assert caught.value.code is ErrorCode.TOO_LARGE
+
+
+def test_a_method_is_proved_for_all_rows_that_a_server_is_made_for(tmp_path):
+    # The proof of a minimizer is for a multiple of the declared rows, which an analyst chooses: for few of them it is
+    # for 2^20 or more. What a server is made for is the owner's number.
+    ages = "SELECT age, died FROM visits"
+    enough = most_rows(1)
+    assert enough >= 2**20 > MAX_FIT_ROWS and fewest_declared(enough + 1) == 2**14 + 1
+    with opened(tmp_path) as curator:
+        for method in ("output", "objective"):
+            model = LogisticRegression(missing=0, rows=1, method=method, C=1.0)
+            release_fit(model, ages, "died", "ada", curator, 1, 1e-7, limits=FitLimits(rows=enough))
+            release_fit(model, ages, "died", "ada", curator, 1, 1e-7, limits=FitLimits(rows=enough + 1))  # it is paid
+            with pytest.raises(Refused) as caught:
+                release_fit(model, ages, "died", "ada", curator, 2, 1e-7, limits=FitLimits(rows=enough + 1))
+            assert caught.value.code is ErrorCode.TOO_LARGE and "rows=16_385," in caught.value.fix
+            model.set_params(rows=2**14 + 1)
+            release_fit(model, ages, "died", "ada", curator, 1, 1e-7, limits=FitLimits(rows=enough + 1))
+        other = LogisticRegression(missing=0, rows=1, method="gradient")
+        release_fit(other, ages, "died", "ada", curator, 1, 1e-7, limits=FitLimits(rows=10**10))
 
 
 def test_a_fit_that_was_paid_for_is_free_whatever_limits_are_now(tmp_path):

@@ -7,7 +7,10 @@ them alone (`engines/unit_rows.py`); a row without a target of the declared kind
 added or removed adds or removes one row at most. How a row is read is a function of that row and of public facts:
 bounds and keys from the policy, all else from the estimator's parameters. The weights are released by a method whose
 privacy loss is known from public facts (`learn/`); what is returned is computed from the weights and these facts. An
-error after the charge is always the same one.
+error after the charge is always the same one. The proofs of "output" and "objective" are for at most
+`minimize.most_rows` of the rows that the estimator declares, at least 2^20 (2^26 with extended precision): a server
+refuses to declare fewer than are enough for the rows that its owner makes it for (`fit_limits`); in the owner's own
+process it is for the owner to see to that.
 
 Under "replace" a unit's row may go without another coming in its place, so the number of rows is no public fact of the
 rows that a question leaves: such a policy is refused.

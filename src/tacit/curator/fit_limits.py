@@ -2,6 +2,9 @@
 
 **Rule.** How many rows there are decides nothing: where a fit fails because of them, whoever chooses the columns or the
 batches compares them with any number, and pays for a model of an epsilon as small as they like.
+
+For the same reason a fit is not compared with the number of rows that its method is proved for, where that is limited
+(`minimize.most_rows`): an analyst declares `rows`, but for how many rows it has to be proved is the owner's to say.
 """
 
 from __future__ import annotations
@@ -10,7 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import ErrorCode, Refused
+from tacit.learn.minimize import fewest_declared, most_rows
 from tacit.learn.network import NetworkTraining
+from tacit.learn.objective import ObjectivePerturbation
+from tacit.learn.output import OutputPerturbation
 
 if TYPE_CHECKING:
     from tacit.learn.base import FitPlan
@@ -24,7 +30,10 @@ class FitLimits:
 
     Features, classes, levels of trees, sums that are kept for a split, the weights of a network and the seconds that
     the declared rows take it are public numbers. `cells` are numbers that are held where there are `rows` rows, which
-    is for how many the server is made.
+    is for how many the server is made: the owner's number, which tables are to stay within.
+
+    **Theorem.** Where no table has more than `rows`, whatever `check` lets pass is proved private, whatever rows the
+    analyst declares.
     """
 
     rows: int = 0
@@ -43,6 +52,7 @@ class FitLimits:
         self._check_cells((features + 1) * plan.loss.outputs)
         self._check_trees(plan)
         self._check_network(plan)
+        self._check_proof(plan)
 
     def check_classes(self, count: int) -> None:
         """Refuse more classes than are allowed."""
@@ -72,6 +82,14 @@ class FitLimits:
         if self.tree_cells is not None and plan.cells > self.tree_cells:
             what = f"the trees keep {plan.cells:,} sums for a split, and a server takes {self.tree_cells:,} at most"
             raise _refuse(what, "max_bins=31, a lower max_leaf_nodes, or fewer columns")
+
+    def _check_proof(self, plan: FitPlan) -> None:
+        """Refuse a method that is proved for fewer rows than the server is made for; all others are for any number."""
+        declared = plan.facts.rows
+        if isinstance(plan.method, OutputPerturbation | ObjectivePerturbation) and most_rows(declared) < self.rows:
+            what = f"{plan.name} is proved for {most_rows(declared):,} rows where {declared:,} are declared, and the "
+            what += f"server is made for {self.rows:,}"
+            raise _refuse(what, f"rows={fewest_declared(self.rows):_}, or method='gradient'")
 
     def _check_network(self, plan: Any) -> None:
         """How long it takes is estimated for the declared rows. Where there are more, as many as `rows`, a longer time

@@ -26,7 +26,7 @@ from tacit.learn.sums import ROW_BITS, QuantizedRows
 
 _FEWEST = 2**14  # rows: for fewer the tolerance is the same, and so is the plan;
 _MOST = 2**24  # for more, the plan
-_BEYOND, _BEYOND_IN_DOUBLES = 2**12, 2**6  # times these, rows for which errors are within the tolerance
+_WITHIN = 2**12 if UNIT <= 2.0**-64 else 2**6  # times this, rows for which errors are within the tolerance
 _CHORDS = 2  # Newton steps on all rows by chords, at least,
 _EASY = 5.0  # and one for each power of two of the condition number beyond so many,
 _HARD, _HARDER = 14.0, 2.0  # and so many more for each beyond these
@@ -62,7 +62,12 @@ def most_rows(rows: int) -> int:
     Where the number of rows is private, nothing may be refused because there are more: that would tell of it. So the
     methods that rely on `solve` promise nothing beyond this number.
     """
-    return max(rows, _FEWEST) * (_BEYOND if UNIT <= 2.0**-64 else _BEYOND_IN_DOUBLES)
+    return max(rows, _FEWEST) * _WITHIN
+
+
+def fewest_declared(rows: int) -> int:
+    """How many rows are to be declared, at least, for so many to be within `most_rows`."""
+    return -(-rows // _WITHIN)
 
 
 def least_penalty(loss: ConvexLoss, norm: float) -> float:

@@ -8,14 +8,14 @@ positive constant, and DATE_OF takes an integer of the years 1 to 9999. A date a
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 
 from tacit.engines.evaluate import truncate_date
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.operands import within_years
-from tacit.query.bound import LEAST_INT, MOST_INT, TypedScalar
+from tacit.query.bound import LEAST_INT, MOST_INT, Listing, TypedScalar
 from tacit.query.functions import Function
 from tacit.query.nodes import Call, Literal, Scalar, find_location
 from tacit.query.refusals import to_printable
@@ -30,7 +30,7 @@ from tacit.query.timestamps import (
     to_day,
     to_microseconds,
 )
-from tacit.query.types import Type
+from tacit.query.types import Key, Type
 
 _WITHIN_A_DAY = ("day", "hour", "minute", "second")
 # The units on whose first moments all first moments of a unit lie.
@@ -88,7 +88,29 @@ def _midnight(operand: TypedScalar, scalar: Scalar) -> TypedScalar:
         step=Fraction(1),
         nullable=nullable,
         unit=operand.unit or "day",
+        listing=_map_listing(operand, _midnight_of),
     )
+
+
+def _midnight_of(day: Key) -> Key:
+    assert isinstance(day, datetime.date)
+    return to_microseconds(day)
+
+
+def _date_at(moment: Key) -> Key:
+    assert isinstance(moment, int)
+    return to_day(moment)
+
+
+def _map_listing(operand: TypedScalar, function: Callable[[Key], Key]) -> Listing | None:
+    """All values of a function that never decreases, in order, where those of its operand are listed."""
+    known = operand.listing
+
+    def list_values(most: int) -> tuple[Key, ...] | None:
+        values = None if known is None else known(most)
+        return None if values is None else tuple(dict.fromkeys(map(function, values)))
+
+    return None if known is None else list_values
 
 
 def date_of(operand: TypedScalar) -> TypedScalar:
@@ -98,7 +120,16 @@ def date_of(operand: TypedScalar) -> TypedScalar:
     )
     unit = operand.unit if operand.unit in _LONGEST_DAYS or operand.unit == "week" else None
     scalar = Call(Function.DATE_OF, (operand.scalar,))
-    return replace(operand, scalar=scalar, type=Type.DATE, lower=lower, upper=upper, step=Fraction(1), unit=unit)
+    return replace(
+        operand,
+        scalar=scalar,
+        type=Type.DATE,
+        lower=lower,
+        upper=upper,
+        step=Fraction(1),
+        unit=unit,
+        listing=_map_listing(operand, _date_at),
+    )
 
 
 def quotient(operand: TypedScalar, period: int) -> TypedScalar:
@@ -114,7 +145,13 @@ def truncate(unit: str, operand: TypedScalar) -> TypedScalar:
     period = PERIODS[unit]
     scalar = Call(Function.MULTIPLY, (Call(Function.QUOTIENT, (operand.scalar, Literal(period))), Literal(period)))
     lower, upper = (None if end is None else start_of(unit, end) for end in (operand.lower, operand.upper))
-    return replace(operand, scalar=scalar, lower=lower, upper=upper, step=Fraction(period), unit=unit)
+
+    def start(moment: Key) -> Key:
+        assert isinstance(moment, int)
+        return moment // period * period
+
+    known = _map_listing(operand, start)
+    return replace(operand, scalar=scalar, lower=lower, upper=upper, step=Fraction(period), unit=unit, listing=known)
 
 
 def time_part(function: Function, operand: TypedScalar) -> TypedScalar:

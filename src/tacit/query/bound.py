@@ -11,6 +11,8 @@ from tacit.query.nodes import Scalar
 from tacit.query.types import Key, Type
 
 LEAST_INT, MOST_INT = Fraction(-(2**63)), Fraction(2**63 - 1)
+Listing = Callable[[int], tuple[Key, ...] | None]
+"""All values of a scalar, in order; None if they are more than its argument."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class TypedScalar:
     unit: str | None = None
     texts: int = 1
     weight: int = 1
-    listing: Callable[[int], tuple[Key, ...] | None] | None = field(default=None, compare=False, repr=False)
+    listing: Listing | None = field(default=None, compare=False, repr=False)
     capped: TypedScalar | None = None
     is_per_unit: bool = False
     postgres_type: PostgresType = field(default=PostgresType.INTEGER, compare=False, repr=False)

@@ -24,6 +24,7 @@ from tacit.query.types import NUMERIC_TYPES, TIME_TYPES, Type
 MOST_PARTS = 10_000
 LARGEST_FLOAT = Fraction(10) ** 200
 _FINEST = 2**1100  # bounds are multiples of one over this, which is below every double
+_FINEST_STEP = Fraction(1, 2**1000)  # one over it is a double
 
 
 class Binding(Protocol):
@@ -69,7 +70,7 @@ def shorten_bounds(node: Call, result: TypedScalar) -> TypedScalar:
         lower = Fraction(math.floor(lower * _FINEST), _FINEST)
     if upper is not None and upper.denominator > _FINEST:
         upper = Fraction(math.ceil(upper * _FINEST), _FINEST)
-    if step is not None and max(step.numerator, step.denominator) > _FINEST:
+    if step and (max(step.numerator, step.denominator) > _FINEST or step < _FINEST_STEP):
         step = None
     return replace(result, lower=lower, upper=upper, step=step)
 

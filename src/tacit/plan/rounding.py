@@ -3,7 +3,8 @@
 **Rule.** Halves are rounded away from zero, as SQL rounds exact numbers, for ROUND and for casts to integers alike.
 Rounding never decreases, so its bounds are at the ends. Where a float lies on a declared grid, it is rounded as the
 number of the grid that it is nearest to, in integers: 1.005 on a grid of 0.001 becomes 1.01, although the double next
-to 1.005 is below it. Elsewhere it is the double that is rounded.
+to 1.005 is below it. Elsewhere, and where the steps of the grid in a unit are more than 64 bits hold, it is the double
+that is rounded.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from tacit.query.bound import TypedScalar
+from tacit.plan.machine_ranges import Ranges, UnsafeScalar
+from tacit.query.bound import MOST_INT, TypedScalar
 from tacit.query.functions import Function
-from tacit.query.nodes import Call, Case, Literal, Quantize, Scalar, ToFloat
+from tacit.query.nodes import Call, Case, Clamp, Literal, Quantize, Scalar, ToFloat
 from tacit.query.types import Type
 
 _EXACT = 2**53  # integers up to this are doubles
@@ -39,7 +41,8 @@ def _to_digits(operand: TypedScalar, digits: int, *, half: bool) -> TypedScalar:
         return operand
     ratio = unit / step if step else Fraction(0)
     largest = max(abs(operand.lower), abs(operand.upper))
-    if step and ratio.denominator == 1 and largest / step < _EXACT / 2:
+    fits = ratio.denominator == 1 and (2 if half else 1) * ratio <= MOST_INT
+    if step and fits and largest / step < _EXACT / 2:
         whole: Scalar = ToFloat(_round_grid(operand, step, int(ratio), half))
     else:
         whole = _round_float(operand, 10**digits, half)
@@ -104,15 +107,19 @@ def released_integer(scalar: Scalar) -> TypedScalar:
 
 
 def as_integer(operand: TypedScalar) -> TypedScalar:
-    """A float with bounds that integers have, as the nearest integer."""
+    """A float with bounds that integers have, as the nearest integer.
+
+    A double may pass the bounds of what it is computed from, and so may its rounding: adding 1/2 is rounded, and the
+    ends of a Quantize are doubles. An integer may not, so it is clamped where that is not excluded.
+    """
     assert operand.lower is not None
     assert operand.upper is not None
     if operand.step and operand.step < 1 and (1 / operand.step).denominator == 1:
         rounded = _to_digits(operand, 0, half=True)
         if isinstance(rounded.scalar, ToFloat):  # by its grid
-            return TypedScalar(
-                rounded.scalar.operand, Type.INT, rounded.lower, rounded.upper, Fraction(1), operand.nullable
-            )
+            assert rounded.lower is not None
+            assert rounded.upper is not None
+            return _bounded_integer(rounded.scalar.operand, rounded.lower, rounded.upper, operand.nullable)
     lower, upper = (_move(end, half=True) for end in (operand.lower, operand.upper))
     most = int(max(abs(lower), abs(upper)))
 
@@ -120,7 +127,18 @@ def as_integer(operand: TypedScalar) -> TypedScalar:
         return Quantize(size, Fraction(1), 0, most)
 
     scalar = _by_sign(operand, operand.scalar, count, Literal(Fraction(0)))
-    return TypedScalar(scalar, Type.INT, lower, upper, Fraction(1), operand.nullable)
+    return _bounded_integer(scalar, lower, upper, operand.nullable)
+
+
+def _bounded_integer(scalar: Scalar, lower: Fraction, upper: Fraction, nullable: bool) -> TypedScalar:
+    """An integer within bounds, clamped to them where the machine might compute another."""
+    try:
+        found = Ranges({}).find(scalar)
+        is_within = lower <= found.lower and found.upper <= upper
+    except UnsafeScalar:
+        is_within = False
+    scalar = scalar if is_within else Clamp(scalar, lower, upper, whole=True)
+    return TypedScalar(scalar, Type.INT, lower, upper, Fraction(1), nullable)
 
 
 def divide_whole(left: TypedScalar, right: TypedScalar) -> TypedScalar:

@@ -229,7 +229,8 @@ class _Binder:
             fix = "compare the number of months between both, of date_diff"
             raise Refused(ErrorCode.TYPE, "months and what is no constant have no length", at=node.at, fix=fix)
         lengths = [n * (PERIODS["day"] if unit == "day" else 1) for unit, n in parts if isinstance(n, int)]
-        scalar = Call(function, (Call(Function.SUBTRACT, scalars_of(moments)), Literal(sum(lengths))))
+        length = min(max(sum(lengths), int(LEAST_INT)), int(MOST_INT))  # beyond which no two timestamps lie apart
+        scalar = Call(function, (Call(Function.SUBTRACT, scalars_of(moments)), Literal(length)))
         result = TypedScalar(scalar, Type.BOOL, nullable=any_null(moments))
         return limit_work(result, [o.weight for o in moments], node)
 

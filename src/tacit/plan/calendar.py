@@ -117,14 +117,14 @@ def shift_months(operand: TypedScalar, months: int, at: SourceLocation | None) -
 
 
 def _months_range(months: int) -> tuple[datetime.date, datetime.date]:
-    """The first and the last date to which so many months can be added within the years 1 to 9999."""
-    first, last = FIRST_DAY, LAST_DAY
-    if months < 0:
-        first = add_months(FIRST_DAY, -months) or LAST_DAY
-    elif months > 0:
-        last = add_months(LAST_DAY, -months) or FIRST_DAY
-        last = end_of_month(last)
-    return first, last
+    """The first and the last date to which so many months can be added within the years 1 to 9999.
+
+    Where there is none, the first is after the last.
+    """
+    end = add_months(FIRST_DAY if months < 0 else LAST_DAY, -months)
+    if end is None:
+        return LAST_DAY, FIRST_DAY
+    return (end, LAST_DAY) if months < 0 else (FIRST_DAY, end_of_month(end))
 
 
 def end_of_month(day: datetime.date) -> datetime.date:
@@ -154,7 +154,7 @@ def _shift_moment(operand: TypedScalar, months: int, at: SourceLocation | None) 
     upper = None if midnight.upper is None else midnight.upper + DAY - 1
     unit = operand.unit if operand.unit in {"hour", "minute", "second"} else None
     nullable = midnight.nullable or operand.nullable
-    return replace(midnight, scalar=scalar, upper=upper, unit=unit, nullable=nullable)
+    return replace(midnight, scalar=scalar, upper=upper, unit=unit, nullable=nullable, listing=None)
 
 
 def last_day(operand: TypedScalar) -> TypedScalar:

@@ -19,12 +19,13 @@ from tacit.query.functions import DATE_UNITS, TIME_UNITS, Function
 from tacit.query.intervals import MULTIPLES
 from tacit.query.nodes import Call, ColumnReference, Literal, Scalar, walk
 from tacit.query.suggest import quote_scalar
-from tacit.query.timestamps import PERIODS
+from tacit.query.timestamps import LAST, PERIODS
 from tacit.query.types import TIME_TYPES, Type
 
 _PART = re.compile(r"(?:EXTRACT|DATE_?PART)\s*\(\s*'?(\w+)", re.IGNORECASE)
 _MOST_MONTHS = 12 * 9_999
 _MOST_SHIFT = 10**18  # microseconds or days
+_MOST_MICROSECONDS = MOST_INT - LAST  # with which 64 bits hold every timestamp's sum
 
 
 def bind_date_part(binding: Binding, node: Call, function: Function, operands: list[TypedScalar]) -> TypedScalar:
@@ -122,7 +123,8 @@ def _negate(binding: Binding, number: TypedScalar) -> TypedScalar:
     if isinstance(number.scalar, Literal) and isinstance(number.scalar.value, int):
         return binding.bind(Literal(-number.scalar.value))
     ends = [None if end is None else -end for end in (number.upper, number.lower)]
-    return replace(number, scalar=Call(Function.NEGATE, (number.scalar,)), lower=ends[0], upper=ends[1])
+    scalar = Call(Function.NEGATE, (number.scalar,))
+    return replace(number, scalar=scalar, lower=ends[0], upper=ends[1], listing=None)
 
 
 def bind_date_arithmetic(binding: Binding, node: Call, function: Function, operands: list[TypedScalar]) -> TypedScalar:
@@ -163,14 +165,15 @@ def _add_units(binding: Binding, node: Call, unit: str, number: TypedScalar, ope
             what = "months are added as a constant, of at most 9,999 years"
             raise Refused(ErrorCode.TYPE, what, at=node.at, fix="write the number of months")
         return calendar.shift_months(operand, constant * factor, node.at)
-    if max(abs(least_of(number)), abs(most_of(number))) * factor > _MOST_SHIFT and binding.rows:
+    size, is_date = max(abs(least_of(number)), abs(most_of(number))), base == "day" and operand.type is Type.DATE
+    period = factor if base == "microsecond" else factor * PERIODS["day"]
+    if binding.rows and (size * factor > _MOST_SHIFT or (not is_date and size * period > _MOST_MICROSECONDS)):
         raise refuse_large_result(node.at)
-    if base == "day" and operand.type is Type.DATE:
+    if is_date:
         days = number
         if factor != 1:
             days = binding.bind(Literal(constant * factor)) if isinstance(constant, int) else _scale(number, factor)
         return calendar.add_days(operand, days, node.at)
-    period = factor if base == "microsecond" else factor * PERIODS["day"]
     return calendar.add_microseconds(as_timestamp(operand, node), number, period, node.at)
 
 
@@ -229,4 +232,4 @@ def _scale(number: TypedScalar, factor: int) -> TypedScalar:
     """An integer with bounds, so many times."""
     ends = [None if end is None else end * factor for end in (number.lower, number.upper)]
     scalar = Call(Function.MULTIPLY, (number.scalar, Literal(factor)))
-    return replace(number, scalar=scalar, lower=ends[0], upper=ends[1])
+    return replace(number, scalar=scalar, lower=ends[0], upper=ends[1], listing=None)

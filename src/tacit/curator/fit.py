@@ -39,6 +39,7 @@ from tacit.engines.unit_rows import OneRowPerUnit
 from tacit.errors import ErrorCode, ParameterError, Refused, TacitError
 from tacit.learn.feature_encoding import FeatureEncoding
 from tacit.learn.released_weights import encode_weights, restore_model
+from tacit.plan.check_arithmetic import ArithmeticCheck
 from tacit.plan.plan import MAX_EPSILON, MIN_EPSILON
 from tacit.plan.question import Question
 from tacit.plan.relation import Field, Relation
@@ -148,6 +149,8 @@ class ChargedFit:
         where = _target_filter(ready, wanted)
         columns = (*(field.bound.scalar for field in others), wanted.bound.scalar)
         node = OneRowPerUnit(relation.rows, where, relation.unit, columns)
+        read = columns if where is None else (where, *columns)
+        ArithmeticCheck(policy, query.at).check_scalars(relation.rows, read)
         key = _fit_key(policy, node, features, plan, ready)
         salted = OneRowPerUnit(node.source, node.where, node.unit, node.columns, key[:16])
         return cls(ready, plan, features, salted, loss, room, key)

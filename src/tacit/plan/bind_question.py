@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from tacit.accounting.filters import whole
@@ -26,6 +27,7 @@ from tacit.arithmetic import to_rational_between
 from tacit.canonical import canonical_text
 from tacit.errors import ErrorCode, Refused
 from tacit.plan.canonical import PLANS
+from tacit.plan.check_arithmetic import ArithmeticCheck
 from tacit.plan.choose_bounds import (
     BoundsChoice,
     ScaledArgument,
@@ -71,6 +73,10 @@ class BoundQuestion:
     reading: Reading
     scaled: tuple[ScaledArgument, ...] = ()  # whose bounds are chosen
 
+    @cached_property
+    def _arithmetic(self) -> ArithmeticCheck:
+        return ArithmeticCheck(self.policy, self.query.at)
+
     def plan(self, price: Fraction, delta: Fraction) -> Plan:
         """The plan at an epsilon and a delta."""
         relation, groups = self.relation, self.halves.groups
@@ -114,6 +120,7 @@ class BoundQuestion:
             bounds = plan_choice(self.scaled, exact, rows, self.policy.neighbors, choosing)
             loss = Compose((bounds.loss, *(loss.parts if isinstance(loss, Compose) else (loss,))))
             recipe = describe_bounds(self.scaled, [part.need for part in spending.parts], recipe)
+        self._check(exact, spending, bounds)
         key = _key(self.policy, exact, spending, listed, self.halves.combinations, bounds)
         parts = Releases(_read(part, spending.clipping) for part in spending.parts)
         notes = (*recipe.notes, *about_rows(exact, relation.called, is_clipped=spending.clipping is not None))
@@ -129,6 +136,15 @@ class BoundQuestion:
             listed,
             None if bounds is None else bounds.with_salt(key[:16]),
         )
+
+    def _check(self, exact: Aggregation, spending: Spending, bounds: BoundsChoice | None) -> None:
+        """Refuse a plan for which a row might make an engine fail."""
+        self._arithmetic.check(exact, [measure for part in spending.parts for measure in part.need.measures])
+        for part in spending.parts:
+            if isinstance(part.need, TopKMeasurement):
+                self._arithmetic.check_values(exact.source, part.need.measure.argument, part.need.values)
+        for histogram in () if bounds is None else bounds.histograms:
+            self._arithmetic.check(histogram)
 
 
 def bind_question(

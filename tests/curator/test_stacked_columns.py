@@ -92,10 +92,10 @@ BOTH = "(SELECT who, {} AS k FROM a) AS x FULL JOIN (SELECT who, {} AS k FROM b)
         (BOTH.format("CAST(n AS TEXT)", "note"), {"1": 4, "x": 1, "y": 1}),
         (BOTH.format("CAST(n AS TEXT)", "CAST(n AS TEXT)"), {"1": 6}),
         (BOTH.format("ward", "ward"), {"A": 2, "B": 2, "rest": 2}),
-        (BOTH.format("ward", "side"), {"A": 4, "B": 1, "zz": 1}),
+        (BOTH.format("ward", "side"), {"A": 4, "B": 1, "rest": 1}),
         ("(SELECT who, ward AS k FROM a UNION ALL SELECT who, ward FROM b) AS z", {"A": 2, "B": 2, "rest": 2}),
         ("(SELECT who, ward AS k FROM a UNION SELECT who, ward FROM b) AS z", {"A": 2, "B": 2, "rest": 2}),
-        ("(SELECT who, ward AS k FROM a UNION ALL SELECT who, side FROM b) AS z", {"A": 4, "B": 1, "zz": 1}),
+        ("(SELECT who, ward AS k FROM a UNION ALL SELECT who, side FROM b) AS z", {"A": 4, "B": 1, "rest": 1}),
         ("(SELECT who, ward AS k FROM a EXCEPT SELECT who, ward FROM b) AS z", {"A": 1, "B": 1, "rest": 1}),
     ],
 )  # fmt: skip

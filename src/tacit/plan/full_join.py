@@ -22,7 +22,7 @@ from tacit.plan.join_pairs import JoinPair
 from tacit.plan.joined_columns import common_names
 from tacit.plan.relation import Field, Relation
 from tacit.plan.semi_join import keep_unmatched
-from tacit.plan.union_columns import are_read_alike, either_listing, either_values, take_unit_as_it_lies
+from tacit.plan.union_columns import are_read_alike, either_listing, either_values, spell_others, take_unit_as_it_lies
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.integer_types import widest
 from tacit.query.nodes import (
@@ -111,6 +111,7 @@ def _stack(
                 ours, both = take_unit_as_it_lies(ours, outer.unit), take_unit_as_it_lies(both, alone.unit)
             elif not found.hidden and (ours.bound.type is None) is not (both.bound.type is None):
                 ours, both = _take_link_as_stored(ours), _take_link_as_stored(both)
+            ours, both = spell_others([ours, both])
             name = next(names)
             columns[0].append((name, ours.bound.scalar))
             columns[1].append((name, both.bound.scalar))

@@ -11,8 +11,9 @@ from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.plan.bounds import TypedScalar
 from tacit.plan.operands import as_float
 from tacit.plan.relation import Field, Relation
+from tacit.query.functions import Function
 from tacit.query.integer_types import widest
-from tacit.query.nodes import Case, ColumnReference, Literal, LiteralValue, Projection, Scalar
+from tacit.query.nodes import Call, Case, ColumnReference, Literal, LiteralValue, Projection, Scalar
 from tacit.query.types import Key, Type
 
 _ANY: dict[Type, LiteralValue] = {
@@ -27,7 +28,7 @@ _ANY: dict[Type, LiteralValue] = {
 
 def find_union_column(parts: list[Relation], position: int, at: SourceLocation | None) -> list[Field]:
     """The column at a position of each part, all of one type: NULL is of any, and integers are floats beside floats."""
-    same = [part.fields[position] for part in parts]
+    same = spell_others([part.fields[position] for part in parts])
     if all(field.is_unit for field in same) and not are_read_alike(same):
         units = [part.unit for part in parts if part.unit is not None]
         return [take_unit_as_it_lies(field, unit) for field, unit in zip(same, units, strict=True)]
@@ -111,12 +112,26 @@ def describe_union_column(called: str, name: str, same: list[Field]) -> Field:
     )
 
 
+def spell_others(fields: list[Field]) -> list[Field]:
+    """Columns that one column holds the values of. Where some read others otherwise, each says so of every row."""
+    return fields if len({field.other for field in fields}) == 1 else list(map(_spell_other, fields))
+
+
+def _spell_other(field: Field) -> Field:
+    if field.other is None or field.values is None:
+        return field
+    listed = Call(Function.IN, (field.bound.scalar, *map(Literal, field.values)))
+    scalar = Case(((listed, field.bound.scalar),), Literal(field.other))
+    values = (*field.values, field.other)
+    return replace(field, bound=replace(field.bound, scalar=scalar), values=values, other=None)
+
+
 def either_values(fields: list[Field]) -> tuple[tuple[Key, ...] | None, Key | None]:
     """The values of a column that holds those of one of several, and the one that all others are read as.
 
-    None where one of them has no list of values, or reads others otherwise: a value of it would be in no group.
+    None where one of them has no list of values: a value of it would be in no group.
     """
-    if any(field.values is None for field in fields) or len({field.other for field in fields}) > 1:
+    if any(field.values is None for field in fields):
         return None, None
     return tuple(dict.fromkeys(value for field in fields for value in field.values or ())), fields[0].other
 

@@ -127,6 +127,13 @@ def test_what_could_overflow_is_refused_before_any_row_is_read(text):
     assert caught.value.code in {ErrorCode.OVERFLOW, ErrorCode.UNBOUNDED}
 
 
+@pytest.mark.parametrize("aggregate", ["CORR(2.5, f * 1e197)", "COVAR_POP(f * 1e150, f * 1e197)", "VAR_POP(f * 1e197)"])
+def test_products_that_no_double_holds_are_refused(aggregate):
+    with pytest.raises(Refused) as caught:
+        plan_for(read_question(f"SELECT {aggregate} FROM v"), POLICY, 1)
+    assert caught.value.code is ErrorCode.OVERFLOW
+
+
 DAYS = [datetime.date(2025, month, day) for month, day in ((1, 31), (2, 28), (3, 31), (4, 30))]
 MIDNIGHTS = [to_number(datetime.datetime.combine(day, datetime.time())) for day in DAYS]
 

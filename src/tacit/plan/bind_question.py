@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -17,6 +18,7 @@ from tacit.aggregates.base import (
     ReleasedVector,
     Releases,
     TopKMeasurement,
+    VectorMeasurement,
 )
 from tacit.aggregates.registry import function_of
 from tacit.answers.chosen_bounds import SHARE
@@ -26,6 +28,7 @@ from tacit.answers.stored import GroupKeys
 from tacit.arithmetic import to_rational_between
 from tacit.canonical import canonical_text
 from tacit.errors import ErrorCode, Refused
+from tacit.plan.binding import refuse_large_result
 from tacit.plan.canonical import PLANS
 from tacit.plan.check_arithmetic import ArithmeticCheck
 from tacit.plan.choose_bounds import (
@@ -56,6 +59,7 @@ from tacit.query.functions import Function
 from tacit.query.nodes import Aggregation, Call, ColumnReference, Query, Scalar, find_location
 
 MAX_MEASUREMENTS = 100  # of a question, in all its members
+_LARGEST = Fraction(sys.float_info.max)
 _MOST_LOOKS = 10**7  # some seconds of choosing
 
 
@@ -194,6 +198,7 @@ def bind_reading(reading: Reading, policy: Policy, *, chooses_bounds: bool = Fal
     if scaled:
         needed = [tuple(count_in_units(need, scaled) for need in some) for some in needed]
     check_size(len({need for some in needed for need in some}), query)
+    _check_units(halves, needed)
     chosen = _collect_needs(halves, needed)
     recipe = replace(_recipe(query, halves, needed, list(chosen)), notes=tuple(said))
     if listed is not None:
@@ -238,6 +243,14 @@ def check_size(measurements: int, query: Query) -> None:
     if measurements > MAX_MEASUREMENTS:
         what = f"the question measures {measurements:,} values in each group; {MAX_MEASUREMENTS:,} is the most"
         raise Refused(ErrorCode.TOO_LARGE, what, at=query.at, fix="ask for fewer aggregates at a time")
+
+
+def _check_units(halves: Halves, needed: list[tuple[Measurement, ...]]) -> None:
+    """Refuse what is released in units that are no doubles: of squares and products of numbers that are."""
+    for asked, some in zip(halves.aggregates, needed, strict=True):
+        for need in some:
+            if isinstance(need, VectorMeasurement) and need.unit * max(-need.lower, need.upper, 1) > _LARGEST:
+                raise refuse_large_result(asked.aggregate.at)
 
 
 def _collect_needs(halves: Halves, needed: list[tuple[Measurement, ...]]) -> dict[Measurement, Fraction]:

@@ -16,7 +16,7 @@ from tacit.errors import ErrorCode, Refused
 from tacit.plan import bind_question
 from tacit.plan.bind_question import bind_bounded, plan_for
 from tacit.plan.check_arithmetic import ArithmeticCheck
-from tacit.plan.machine_ranges import Kind, Ranges, UnsafeScalar, range_of_type
+from tacit.plan.machine_ranges import Ranges, UnsafeScalar, ValueKind, range_of_type
 from tacit.policy.load import load
 from tacit.privacy.sensitivity import ContributionBounds
 from tacit.query.functions import Function
@@ -252,9 +252,9 @@ def test_all_that_is_measured_is_checked(monkeypatch):
 def test_ranges_of_scalars():
     ranges = Ranges({"c": range_of_type(Type.TIMESTAMP), "d": range_of_type(Type.DATE)})
     day = ranges.find(call(Function.QUOTIENT, COLUMN, DAY))
-    assert day[:3] == (Kind.INT, 0, LAST // DAY)
+    assert day[:3] == (ValueKind.INT, 0, LAST // DAY)
     hour = ranges.find(call(Function.MOD, COLUMN, DAY))
-    assert hour[:3] == (Kind.INT, 0, DAY - 1)
+    assert hour[:3] == (ValueKind.INT, 0, DAY - 1)
     assert ranges.find(Quantize(ToFloat(COLUMN), 1, 0, 2**62 - 1)).upper == LAST + 1  # type: ignore[arg-type]
     wide = Ranges({"c": range_of_type(Type.FLOAT)})
     assert wide.find(Quantize(COLUMN, 1, 0, 2**62 - 1)).upper == 2**62  # type: ignore[arg-type]

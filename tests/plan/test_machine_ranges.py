@@ -17,7 +17,7 @@ from tacit.aggregates.registry import read_question
 from tacit.engines.duckdb_connection import connect_in_memory
 from tacit.engines.scalars import write_scalar
 from tacit.errors import Refused
-from tacit.plan.machine_ranges import Kind, Range, Ranges, UnsafeScalar, range_of_type
+from tacit.plan.machine_ranges import Range, Ranges, UnsafeScalar, ValueKind, range_of_type
 from tacit.plan.scope import Scope
 from tacit.policy.load import load
 from tacit.query.bound import TypedScalar
@@ -163,10 +163,10 @@ def table(seed: int, columns: dict[str, str]) -> pa.Table:
 
 def is_in(value: Any, found: Range) -> bool:
     if isinstance(value, datetime.date):
-        return found.kind is Kind.DATE and found.lower <= value.toordinal() <= found.upper
+        return found.kind is ValueKind.DATE and found.lower <= value.toordinal() <= found.upper
     if isinstance(value, float) and math.isnan(value):
-        return found.kind is Kind.FLOAT and not found.is_sure
-    kind = Kind.INT if isinstance(value, int) else Kind.FLOAT
+        return found.kind is ValueKind.FLOAT and not found.is_sure
+    kind = ValueKind.INT if isinstance(value, int) else ValueKind.FLOAT
     return found.kind is kind and found.lower <= value <= found.upper
 
 

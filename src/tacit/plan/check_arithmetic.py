@@ -18,10 +18,10 @@ from tacit.errors import ErrorCode, Refused, SourceLocation
 from tacit.plan.machine_ranges import (
     ANY_INTEGER,
     OPAQUE,
-    Kind,
     Range,
     Ranges,
     UnsafeScalar,
+    ValueKind,
     hull,
     range_of_type,
 )
@@ -47,7 +47,13 @@ from tacit.query.types import Key, Type
 
 _COUNTED = ANY_INTEGER._replace(lower=0, is_sure=True)
 _NUMBERED = ANY_INTEGER._replace(lower=1, is_sure=True)
-_KEYS: dict[Kind, type] = {Kind.INT: int, Kind.FLOAT: int, Kind.TEXT: str, Kind.BOOL: bool, Kind.DATE: datetime.date}
+_KEYS: dict[ValueKind, type] = {
+    ValueKind.INT: int,
+    ValueKind.FLOAT: int,
+    ValueKind.TEXT: str,
+    ValueKind.BOOL: bool,
+    ValueKind.DATE: datetime.date,
+}
 _FIX = "use smaller numbers, or clamp a part of it: LEAST(GREATEST(x, 0), 1000)"
 
 
@@ -151,8 +157,8 @@ def _constants(node: Constants) -> dict[str, Range]:
         whole = range_of_type(kind)
         known = hull([ranges.find(value) for value in values])
         found[name] = known if known.kind is whole.kind else whole
-        if kind is Type.FLOAT and known.kind is Kind.INT:
-            found[name] = known._replace(kind=Kind.FLOAT, lower=float(known.lower), upper=float(known.upper))
+        if kind is Type.FLOAT and known.kind is ValueKind.INT:
+            found[name] = known._replace(kind=ValueKind.FLOAT, lower=float(known.lower), upper=float(known.upper))
     return found
 
 
@@ -163,9 +169,9 @@ def _measure(ranges: Ranges, measure: ExactStatistic) -> Range:
         case "count" | "distinct" | "units" | "weight":
             return _COUNTED
         case "sum" | "distinct_sum" if argument is not None:
-            if argument.kind is Kind.NULL:
+            if argument.kind is ValueKind.NULL:
                 return argument
-            if argument.kind is Kind.INT:
+            if argument.kind is ValueKind.INT:
                 return _sum(argument)
         case "min" | "max" | "histogram" if argument is not None:
             return argument._replace(is_sure=False)
@@ -180,7 +186,7 @@ def _sum(argument: Range, rows: int | None = None) -> Range:
         upper = min(upper, max(argument.upper, argument.upper * rows))
     lower = max(lower, 0) if argument.lower >= 0 else lower
     upper = min(upper, 0) if argument.upper <= 0 else upper
-    return Range(Kind.INT, lower, upper)
+    return Range(ValueKind.INT, lower, upper)
 
 
 def _window(columns: Mapping[str, Range], statistic: WindowStatistic) -> Range:
@@ -195,7 +201,7 @@ def _window(columns: Mapping[str, Range], statistic: WindowStatistic) -> Range:
             return _NUMBERED._replace(upper=statistic.number)
         case "count":
             return _COUNTED if rows is None else _COUNTED._replace(upper=rows)
-        case "sum" if argument is not None and argument.kind is Kind.INT:
+        case "sum" if argument is not None and argument.kind is ValueKind.INT:
             return _sum(argument, rows)
         case "lag" | "lead" if argument is not None and statistic.otherwise is not None:
             return hull([argument, columns.get(statistic.otherwise, OPAQUE)], is_sure=False)

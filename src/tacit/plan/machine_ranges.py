@@ -50,7 +50,7 @@ _FLUSHED = 2.0**-240  # what PostgreSQL may read as zero where it divides
 _CURVE_ERROR = 1e-12  # of LN, EXP and POWER, in relation to the result or to 1
 
 
-class Kind(Enum):
+class ValueKind(Enum):
     """The types of what an engine computes. A timestamp is an integer."""
 
     INT = "int"
@@ -68,7 +68,7 @@ class Range(NamedTuple):
     A float may be NaN besides. `is_sure` says that it is never NULL, and never NaN.
     """
 
-    kind: Kind
+    kind: ValueKind
     lower: float = 0  # of INT and DATE an integer
     upper: float = 0
     is_sure: bool = False
@@ -83,20 +83,20 @@ class UnsafeScalar(Exception):
         self.what = what
 
 
-OPAQUE = Range(Kind.OPAQUE)
-ANY_INTEGER = Range(Kind.INT, _LEAST, _MOST)
-_NULL = Range(Kind.NULL)
+OPAQUE = Range(ValueKind.OPAQUE)
+ANY_INTEGER = Range(ValueKind.INT, _LEAST, _MOST)
+_NULL = Range(ValueKind.NULL)
 _TRUE = Literal(True)
-_ANY_FLOAT = Range(Kind.FLOAT, -math.inf, math.inf)
-_ANY_DATE = Range(Kind.DATE, -(2**32), 2**32)  # of 32 bits, some days before or after the year 1
-_TEXT, _BOOL = Range(Kind.TEXT), Range(Kind.BOOL)
+_ANY_FLOAT = Range(ValueKind.FLOAT, -math.inf, math.inf)
+_ANY_DATE = Range(ValueKind.DATE, -(2**32), 2**32)  # of 32 bits, some days before or after the year 1
+_TEXT, _BOOL = Range(ValueKind.TEXT), Range(ValueKind.BOOL)
 _BY_TYPE = {
     Type.INT: ANY_INTEGER,
     Type.FLOAT: _ANY_FLOAT,
     Type.TEXT: _TEXT,
     Type.BOOL: _BOOL,
     Type.DATE: _ANY_DATE,
-    Type.TIMESTAMP: Range(Kind.INT, 0, LAST),
+    Type.TIMESTAMP: Range(ValueKind.INT, 0, LAST),
 }
 
 Facts = dict[Scalar, Range]
@@ -110,7 +110,7 @@ def range_of_type(kind: Type | None) -> Range:
 def hull(ranges: list[Range], *, is_sure: bool | None = None) -> Range:
     """The least range that holds several."""
     sure = all(each.is_sure for each in ranges) if is_sure is None else is_sure
-    known = [each for each in ranges if each.kind is not Kind.NULL]
+    known = [each for each in ranges if each.kind is not ValueKind.NULL]
     if not known:
         return _NULL
     first = known[0]
@@ -118,12 +118,12 @@ def hull(ranges: list[Range], *, is_sure: bool | None = None) -> Range:
     kind = first.kind
     for each in known[1:]:
         if each.kind is not kind:
-            numbers = {kind, each.kind} == {Kind.INT, Kind.FLOAT}
-            kind = Kind.FLOAT if numbers else Kind.OPAQUE
+            numbers = {kind, each.kind} == {ValueKind.INT, ValueKind.FLOAT}
+            kind = ValueKind.FLOAT if numbers else ValueKind.OPAQUE
         lower, upper = min(lower, each.lower), max(upper, each.upper)
-    if kind is Kind.FLOAT:
+    if kind is ValueKind.FLOAT:
         lower, upper = float(lower), float(upper)
-    return OPAQUE if kind is Kind.OPAQUE else Range(kind, lower, upper, sure)
+    return OPAQUE if kind is ValueKind.OPAQUE else Range(kind, lower, upper, sure)
 
 
 class Ranges:
@@ -163,7 +163,7 @@ class Ranges:
                 return _clamp(node, self.find(operand))
             case ToFloat(operand):
                 found = self.find(operand)
-                found = ANY_INTEGER if found.kind is Kind.OPAQUE else found
+                found = ANY_INTEGER if found.kind is ValueKind.OPAQUE else found
                 return _as_float(node, found)
             case Quantize(operand):
                 return _quantize(node, self.find(operand))
@@ -198,7 +198,7 @@ class Ranges:
                 return None
             if found is None:
                 found = _NULL  # all that is left
-            elif is_true and found.kind in {Kind.INT, Kind.DATE}:
+            elif is_true and found.kind in {ValueKind.INT, ValueKind.DATE}:
                 found = found._replace(is_sure=True)
             facts[subject] = found
         return Ranges(self.columns, {**self._facts, **facts}) if facts else self
@@ -244,15 +244,15 @@ def _facts_of(condition: Scalar, is_true: bool) -> Iterator[tuple[Scalar, Functi
 def _restrict(before: Range, function: Function, constant: LiteralValue) -> Range | None:
     """The part of a range where a comparison with a constant holds; None where there is none, and no NaN either."""
     value: float
-    if before.kind is Kind.DATE and isinstance(constant, datetime.date):
+    if before.kind is ValueKind.DATE and isinstance(constant, datetime.date):
         value = constant.toordinal()
-    elif before.kind is Kind.INT and isinstance(constant, int):
+    elif before.kind is ValueKind.INT and isinstance(constant, int):
         value = constant
-    elif before.kind is Kind.FLOAT and isinstance(constant, int | Fraction):
+    elif before.kind is ValueKind.FLOAT and isinstance(constant, int | Fraction):
         value = float(constant)
     else:
         return before
-    beyond = 0 if before.kind is Kind.FLOAT else 1
+    beyond = 0 if before.kind is ValueKind.FLOAT else 1
     lower, upper = before.lower, before.upper
     match function:
         case Function.LESS:
@@ -266,7 +266,7 @@ def _restrict(before: Range, function: Function, constant: LiteralValue) -> Rang
         case Function.EQUAL:
             lower, upper = max(lower, value), min(upper, value)
     if lower > upper:
-        return before if before.kind is Kind.FLOAT else None
+        return before if before.kind is ValueKind.FLOAT else None
     return before._replace(lower=lower, upper=upper)
 
 
@@ -281,24 +281,24 @@ def _constant(node: Scalar, value: LiteralValue) -> Range:
     if value is None:
         return _NULL
     if isinstance(value, bool):
-        return Range(Kind.BOOL, is_sure=True)
+        return Range(ValueKind.BOOL, is_sure=True)
     if isinstance(value, int):
         return _integer(node, value, value, is_sure=True)
     if isinstance(value, Fraction):
         number = _double(node, value)
-        return Range(Kind.FLOAT, number, number, is_sure=True)
+        return Range(ValueKind.FLOAT, number, number, is_sure=True)
     if isinstance(value, str):
-        return Range(Kind.TEXT, is_sure=True)
+        return Range(ValueKind.TEXT, is_sure=True)
     if isinstance(value, datetime.datetime):
         raise UnsafeScalar(node, "a moment is no constant of engines")
-    return Range(Kind.DATE, value.toordinal(), value.toordinal(), is_sure=True)
+    return Range(ValueKind.DATE, value.toordinal(), value.toordinal(), is_sure=True)
 
 
 def _integer(node: Scalar, lower: float, upper: float, is_sure: bool = False) -> Range:
     """A range of integers, which 64 bits must hold."""
     if not _LEAST <= lower <= upper <= _MOST:
         raise UnsafeScalar(node)
-    return Range(Kind.INT, lower, upper, is_sure)
+    return Range(ValueKind.INT, lower, upper, is_sure)
 
 
 def _double(node: Scalar, value: Fraction | float) -> float:
@@ -312,41 +312,41 @@ def _float(lower: float, upper: float, is_sure: bool = False) -> Range:
     """A range of doubles; all of them, and NaN, where an end is unknown or infinite."""
     if math.isnan(lower) or math.isnan(upper):
         return _ANY_FLOAT
-    return Range(Kind.FLOAT, lower, upper, is_sure and math.isfinite(lower) and math.isfinite(upper))
+    return Range(ValueKind.FLOAT, lower, upper, is_sure and math.isfinite(lower) and math.isfinite(upper))
 
 
 def _as_float(node: Scalar, found: Range) -> Range:
-    if found.kind is Kind.INT:
-        return Range(Kind.FLOAT, float(found.lower), float(found.upper), found.is_sure)
-    if found.kind in {Kind.FLOAT, Kind.NULL}:
+    if found.kind is ValueKind.INT:
+        return Range(ValueKind.FLOAT, float(found.lower), float(found.upper), found.is_sure)
+    if found.kind in {ValueKind.FLOAT, ValueKind.NULL}:
         return found
     raise UnsafeScalar(node, "only numbers are computed with")
 
 
 def _clamp(node: Clamp, found: Range) -> Range:
-    if found.kind is Kind.NULL:
+    if found.kind is ValueKind.NULL:
         return _NULL
     if not node.whole:
-        found = _ANY_FLOAT if found.kind is Kind.OPAQUE else _as_float(node, found)
+        found = _ANY_FLOAT if found.kind is ValueKind.OPAQUE else _as_float(node, found)
         if node.lower is None or node.upper is None:
             return found._replace(is_sure=False)  # NaN is NULL
         low, high = _double(node, node.lower), _double(node, node.upper)
-        return Range(Kind.FLOAT, min(max(found.lower, low), high), max(min(found.upper, high), low))
-    found = ANY_INTEGER if found.kind is Kind.OPAQUE else found
-    if found.kind is not Kind.INT:
+        return Range(ValueKind.FLOAT, min(max(found.lower, low), high), max(min(found.upper, high), low))
+    found = ANY_INTEGER if found.kind is ValueKind.OPAQUE else found
+    if found.kind is not ValueKind.INT:
         raise UnsafeScalar(node, "only integers are clamped to whole numbers")
     if node.lower is None or node.upper is None:
         return found
     ends = _integer(node, int(node.lower), int(node.upper))
     lower, upper = max(found.lower, ends.lower), min(found.upper, ends.upper)
-    return Range(Kind.INT, min(lower, ends.upper), max(upper, ends.lower), found.is_sure)
+    return Range(ValueKind.INT, min(lower, ends.upper), max(upper, ends.lower), found.is_sure)
 
 
 def _quantize(node: Quantize, found: Range) -> Range:
     """The ends are clamped as doubles, which may be a little beyond the integers that are meant."""
-    if found.kind is Kind.NULL:
+    if found.kind is ValueKind.NULL:
         return _NULL
-    operand = _ANY_FLOAT if found.kind is Kind.OPAQUE else _as_float(node, found)
+    operand = _ANY_FLOAT if found.kind is ValueKind.OPAQUE else _as_float(node, found)
     if not node.step:
         raise UnsafeScalar(node)
     inverse = _double(node, 1 / node.step)
@@ -384,10 +384,10 @@ def _combine(
     node: Call, one: Range, other: Range, operator: Callable[[float, float], float], corners: bool = False
 ) -> Range:
     """Numbers added or multiplied: of both kinds as doubles."""
-    if Kind.NULL in {one.kind, other.kind}:
+    if ValueKind.NULL in {one.kind, other.kind}:
         return _NULL
     sure = one.is_sure and other.is_sure
-    whole = one.kind is Kind.INT and other.kind is Kind.INT
+    whole = one.kind is ValueKind.INT and other.kind is ValueKind.INT
     if not whole:
         one, other = _as_float(node, one), _as_float(node, other)
     ends = [operator(one.lower, other.lower), operator(one.upper, other.upper)]
@@ -400,7 +400,7 @@ def _combine(
 
 def _negate(node: Call, ranges: list[Range]) -> Range:
     (one,) = ranges
-    if one.kind is Kind.INT:
+    if one.kind is ValueKind.INT:
         return _integer(node, -one.upper, -one.lower, one.is_sure)
     found = _as_float(node, one)
     return found._replace(lower=-found.upper, upper=-found.lower)
@@ -408,18 +408,18 @@ def _negate(node: Call, ranges: list[Range]) -> Range:
 
 def _absolute(node: Call, ranges: list[Range]) -> Range:
     (one,) = ranges
-    found = one if one.kind is Kind.INT else _as_float(node, one)
-    if found.kind is Kind.NULL:
+    found = one if one.kind is ValueKind.INT else _as_float(node, one)
+    if found.kind is ValueKind.NULL:
         return _NULL
     most = max(abs(found.lower), abs(found.upper))
     least = 0 if found.lower <= 0 <= found.upper else min(abs(found.lower), abs(found.upper))
-    if found.kind is Kind.INT:
+    if found.kind is ValueKind.INT:
         return _integer(node, least, most, found.is_sure)
     return _float(least, most, found.is_sure)
 
 
 def _divide(node: Call, ranges: list[Range]) -> Range:
-    if any(each.kind is Kind.NULL for each in ranges):
+    if any(each.kind is ValueKind.NULL for each in ranges):
         return _NULL
     one, other = (_as_float(node, each) for each in ranges)
     if other.lower <= 0 <= other.upper:
@@ -428,7 +428,7 @@ def _divide(node: Call, ranges: list[Range]) -> Range:
     if any(map(math.isnan, ends)):
         return _ANY_FLOAT
     lower, upper = min(ends), max(ends)
-    return Range(Kind.FLOAT, 0.0 if 0 < lower < _FLUSHED else lower, 0.0 if 0 < -upper < _FLUSHED else upper)
+    return Range(ValueKind.FLOAT, 0.0 if 0 < lower < _FLUSHED else lower, 0.0 if 0 < -upper < _FLUSHED else upper)
 
 
 def _round_whole(node: Call, ranges: list[Range]) -> Range:
@@ -439,7 +439,7 @@ def _round_whole(node: Call, ranges: list[Range]) -> Range:
 
 
 def _power(node: Call, ranges: list[Range]) -> Range:
-    if any(each.kind is Kind.NULL for each in ranges):
+    if any(each.kind is ValueKind.NULL for each in ranges):
         return _NULL
     base, exponent = (_as_float(node, each) for each in ranges)
     if exponent.lower != exponent.upper or exponent.lower < 0:
@@ -459,7 +459,7 @@ def _pow(base: float, exponent: float) -> float:
 
 def _exponential(node: Call, ranges: list[Range]) -> Range:
     found = _as_float(node, ranges[0])
-    if found.kind is Kind.NULL:
+    if found.kind is ValueKind.NULL:
         return _NULL
     ends = [math.inf if end > 709 else math.exp(end) for end in (found.lower, found.upper)]
     return _float(max(0.0, _outward(ends[0], -1)), _outward(ends[1], 1), found.is_sure)
@@ -470,7 +470,7 @@ def _curve(curve: Callable[[float], float], least: float) -> Callable[[Call, lis
 
     def find(node: Call, ranges: list[Range]) -> Range:
         found = _as_float(node, ranges[0])
-        if found.kind is Kind.NULL or found.upper < 0:
+        if found.kind is ValueKind.NULL or found.upper < 0:
             return _NULL
         ends = [least if end <= 0 else end if math.isinf(end) else curve(end) for end in (found.lower, found.upper)]
         return _float(_outward(ends[0], -1), _outward(ends[1], 1))
@@ -485,32 +485,32 @@ def _outward(end: float, direction: int) -> float:
 def _modulo(node: Call, ranges: list[Range]) -> Range:
     """What is left of an integer has its sign, and is less than the divisor in size. Dividing by -1 may overflow."""
     one, other = ranges
-    if Kind.NULL in {one.kind, other.kind}:
+    if ValueKind.NULL in {one.kind, other.kind}:
         return _NULL
-    if one.kind is not Kind.INT or other.kind is not Kind.INT or (one.lower == _LEAST and other.lower <= -1):
+    if one.kind is not ValueKind.INT or other.kind is not ValueKind.INT or (one.lower == _LEAST and other.lower <= -1):
         raise UnsafeScalar(node)
     most = max(abs(other.lower), abs(other.upper), 1) - 1
-    return Range(Kind.INT, -min(max(-one.lower, 0), most), min(max(one.upper, 0), most))
+    return Range(ValueKind.INT, -min(max(-one.lower, 0), most), min(max(one.upper, 0), most))
 
 
 def _quotient(node: Call, ranges: list[Range]) -> Range:
     """By a divisor of at least 1, rounded down or toward zero."""
     one, other = ranges
-    if Kind.NULL in {one.kind, other.kind}:
+    if ValueKind.NULL in {one.kind, other.kind}:
         return _NULL
-    if one.kind is not Kind.INT or other.kind is not Kind.INT or other.lower < 1:
+    if one.kind is not ValueKind.INT or other.kind is not ValueKind.INT or other.lower < 1:
         raise UnsafeScalar(node)
     lower = one.lower // (other.lower if one.lower < 0 else other.upper)
     upper = -(-one.upper // other.upper) if one.upper < 0 else one.upper // other.lower
-    return Range(Kind.INT, lower, upper, one.is_sure and other.is_sure)
+    return Range(ValueKind.INT, lower, upper, one.is_sure and other.is_sure)
 
 
 def _sign(node: Call, ranges: list[Range]) -> Range:
     (one,) = ranges
-    if one.kind is Kind.INT:
+    if one.kind is ValueKind.INT:
         ends = [(end > 0) - (end < 0) for end in (one.lower, one.upper)]
-        return Range(Kind.INT, ends[0], ends[1], one.is_sure)
-    return Range(Kind.INT, -1, 1, _as_float(node, one).is_sure)
+        return Range(ValueKind.INT, ends[0], ends[1], one.is_sure)
+    return Range(ValueKind.INT, -1, 1, _as_float(node, one).is_sure)
 
 
 def _choose(node: Call, ranges: list[Range]) -> Range:
@@ -520,11 +520,11 @@ def _choose(node: Call, ranges: list[Range]) -> Range:
     """
     sure = [each for each in ranges if each.is_sure]
     found = hull(ranges, is_sure=bool(sure))
-    if found.kind not in {Kind.INT, Kind.DATE, Kind.FLOAT}:
+    if found.kind not in {ValueKind.INT, ValueKind.DATE, ValueKind.FLOAT}:
         return found
     if node.function == Function.LEAST:
         return found._replace(upper=min([found.upper, *(each.upper for each in sure)]))
-    if found.kind is Kind.FLOAT and sure:
+    if found.kind is ValueKind.FLOAT and sure:
         known = all(each.is_sure or isinstance(part, Clamp) for part, each in zip(node.arguments, ranges, strict=True))
         found = found._replace(is_sure=known)
     if node.function == Function.GREATEST:
@@ -538,13 +538,13 @@ def _is_condition(node: Call, ranges: list[Range]) -> Range:
 
 def _is_text(node: Call, ranges: list[Range]) -> Range:
     """A text of texts; numbers among them are places and sizes."""
-    if any(each.kind is Kind.INT and not -_SMALL <= each.lower <= each.upper <= _SMALL for each in ranges):
+    if any(each.kind is ValueKind.INT and not -_SMALL <= each.lower <= each.upper <= _SMALL for each in ranges):
         raise UnsafeScalar(node)
     return _TEXT
 
 
 def _is_size(node: Call, ranges: list[Range]) -> Range:
-    return Range(Kind.INT, 0, 2**32)
+    return Range(ValueKind.INT, 0, 2**32)
 
 
 def _write_integer(node: Call, ranges: list[Range]) -> Range:
@@ -553,7 +553,7 @@ def _write_integer(node: Call, ranges: list[Range]) -> Range:
 
 def _require_date(node: Call, found: Range, *, of_years: bool) -> bool:
     """Whether a date is known to be of the years 1 to 9999; where these are asked for, no other is safe."""
-    if found.kind is not Kind.DATE:
+    if found.kind is not ValueKind.DATE:
         raise UnsafeScalar(node, "only dates are computed with")
     known = 1 <= found.lower <= found.upper <= _LAST_DAY
     if of_years and not known:
@@ -567,13 +567,13 @@ def _day(number: float) -> datetime.date:
 
 def _year(node: Call, ranges: list[Range]) -> Range:
     (one,) = ranges
-    if one.kind is Kind.NULL:
+    if one.kind is ValueKind.NULL:
         return _NULL
     if not _require_date(node, one, of_years=node.function == Function.ISO_YEAR):
-        return Range(Kind.INT, -6_000_000, 6_000_000)
+        return Range(ValueKind.INT, -6_000_000, 6_000_000)
     if node.function == Function.ISO_YEAR:
-        return Range(Kind.INT, _day(one.lower).isocalendar().year, _day(one.upper).isocalendar().year, one.is_sure)
-    return Range(Kind.INT, _day(one.lower).year, _day(one.upper).year, one.is_sure)
+        return Range(ValueKind.INT, _day(one.lower).isocalendar().year, _day(one.upper).isocalendar().year, one.is_sure)
+    return Range(ValueKind.INT, _day(one.lower).year, _day(one.upper).year, one.is_sure)
 
 
 # What holds a part of a date, within which it never decreases, and the largest there is.
@@ -589,7 +589,7 @@ _PARTS = {
 
 def _part(node: Call, ranges: list[Range]) -> Range:
     (one,) = ranges
-    if one.kind is Kind.NULL:
+    if one.kind is ValueKind.NULL:
         return _NULL
     known = _require_date(node, one, of_years=node.function in {Function.WEEK, Function.DAY_OF_YEAR})
     function = Function(node.function)
@@ -597,22 +597,24 @@ def _part(node: Call, ranges: list[Range]) -> Range:
     if known and one.upper - one.lower < most:
         first, last = _day(one.lower), _day(one.upper)
         if truncate_date(holder, first) == truncate_date(holder, last):
-            return Range(Kind.INT, extract_date_part(function, first), extract_date_part(function, last), one.is_sure)
-    return Range(Kind.INT, 1, most, one.is_sure and known)
+            return Range(
+                ValueKind.INT, extract_date_part(function, first), extract_date_part(function, last), one.is_sure
+            )
+    return Range(ValueKind.INT, 1, most, one.is_sure and known)
 
 
 def _days(node: Call, ranges: list[Range]) -> Range:
     one, other = ranges
-    if Kind.NULL in {one.kind, other.kind}:
+    if ValueKind.NULL in {one.kind, other.kind}:
         return _NULL
     known = [_require_date(node, each, of_years=False) for each in ranges]
     sure = all(known) and one.is_sure and other.is_sure
-    return Range(Kind.INT, one.lower - other.upper, one.upper - other.lower, sure)
+    return Range(ValueKind.INT, one.lower - other.upper, one.upper - other.lower, sure)
 
 
 def _date_trunc(node: Call, ranges: list[Range]) -> Range:
     unit, date = node.arguments[0], ranges[1]
-    if date.kind is Kind.NULL:
+    if date.kind is ValueKind.NULL:
         return _NULL
     _require_date(node, date, of_years=True)
     assert isinstance(unit, Literal)
@@ -622,7 +624,7 @@ def _date_trunc(node: Call, ranges: list[Range]) -> Range:
 
 def _add_months(node: Call, ranges: list[Range]) -> Range:
     date, months = ranges[0], node.arguments[1]
-    if date.kind is Kind.NULL:
+    if date.kind is ValueKind.NULL:
         return _NULL
     _require_date(node, date, of_years=True)
     assert isinstance(months, Literal)
@@ -635,11 +637,11 @@ def _add_months(node: Call, ranges: list[Range]) -> Range:
 
 def _date_of(node: Call, ranges: list[Range]) -> Range:
     (moment,) = ranges
-    if moment.kind is Kind.NULL:
+    if moment.kind is ValueKind.NULL:
         return _NULL
-    if moment.kind is not Kind.INT or not 0 <= moment.lower <= moment.upper <= LAST:
+    if moment.kind is not ValueKind.INT or not 0 <= moment.lower <= moment.upper <= LAST:
         raise UnsafeScalar(node, "a date could lie outside of the years 1 to 9999")
-    return Range(Kind.DATE, moment.lower // DAY + 1, moment.upper // DAY + 1, moment.is_sure)
+    return Range(ValueKind.DATE, moment.lower // DAY + 1, moment.upper // DAY + 1, moment.is_sure)
 
 
 _RULES: dict[str, Callable[[Call, list[Range]], Range]] = {

@@ -137,7 +137,7 @@ def test_a_composition_of_any_sizes_loses_what_its_parts_do(full):
                 assert claimed >= least, (loss, at, by)
                 for part in parts:
                     alone = delta(part, at, by=by)
-                    assert claimed >= alone * (1 - 1e-3), (loss, part, at, by)  # of which grids round up otherwise
+                    assert claimed >= alone * (1 - 1e-4), (loss, part, at, by)  # of which grids round up otherwise
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
@@ -160,7 +161,7 @@ def test_listed_keys_are_of_the_type_of_the_key(key, values):
 # The check by itself, over scalars that no rule of a function would make.
 
 COLUMN = ColumnReference("c")
-X = Clamp(COLUMN, 0, 10, whole=True)  # type: ignore[arg-type]
+X = Clamp(COLUMN, Fraction(0), Fraction(10), whole=True)
 
 
 def check(scalar: Scalar, kind: str = "int", values: tuple[Any, ...] | None = None) -> None:
@@ -255,8 +256,8 @@ def test_ranges_of_scalars():
     assert day[:3] == (ValueKind.INT, 0, LAST // DAY)
     hour = ranges.find(call(Function.MOD, COLUMN, DAY))
     assert hour[:3] == (ValueKind.INT, 0, DAY - 1)
-    assert ranges.find(Quantize(ToFloat(COLUMN), 1, 0, 2**62 - 1)).upper == LAST + 1  # type: ignore[arg-type]
+    assert ranges.find(Quantize(ToFloat(COLUMN), Fraction(1), 0, 2**62 - 1)).upper == LAST + 1
     wide = Ranges({"c": range_of_type(Type.FLOAT)})
-    assert wide.find(Quantize(COLUMN, 1, 0, 2**62 - 1)).upper == 2**62  # type: ignore[arg-type]
+    assert wide.find(Quantize(COLUMN, Fraction(1), 0, 2**62 - 1)).upper == 2**62
     with pytest.raises(UnsafeScalar):
         ranges.find(call(Function.YEAR, COLUMN))
